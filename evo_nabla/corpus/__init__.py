@@ -1,0 +1,1 @@
+"""The corpus: where a campaign keeps its calls, features, findings and history, and the seeds it starts from."""

@@ -1,0 +1,324 @@
+"""The store of a campaign: calls, features, findings, history and resumable state, one transaction a generation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, create_engine, event, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from .errors import StoreError
+from .tables import Api, Base, Entry, Feature, Finding, History, Operator, Setting, State
+
+SCHEMA_VERSION = 1
+Json = Any
+Row = TypeVar("Row", bound=Base)
+
+
+@dataclass
+class ApiTally:
+    """What one API has had and given so far.
+
+    `seeds` of its seeds have been run, `seconds` are the worker's, `reward` is the novelty it earned, `discrepancy`
+    the largest seen.
+    """
+
+    name: str
+    visits: int = 0
+    seeds: int = 0
+    calls: int = 0
+    valid: int = 0
+    differentiated: int = 0
+    seconds: float = 0.0
+    reward: float = 0.0
+    discrepancy: float = 0.0
+
+
+@dataclass
+class OperatorTally:
+    """What one variation operator has yielded so far."""
+
+    name: str
+    calls: int = 0
+    valid: int = 0
+    kept: int = 0
+    features: int = 0
+
+
+@dataclass(frozen=True)
+class KeptCall:
+    """A call the corpus keeps, its `number`-th: `call` is its canonical text, `hash` that text's hash."""
+
+    hash: str
+    number: int
+    api: str
+    call: str
+    features: int
+    novelty: float
+    discrepancy: float
+    verdict: str
+    parents: list[str]
+    operator: str
+    generation: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FirstReach:
+    """A feature never seen before, its running number, and the hash of the kept call that reached it."""
+
+    number: int
+    kind: str
+    name: str
+    entry: str
+    generation: int
+
+
+@dataclass(frozen=True)
+class FindingSummary:
+    """A distinct finding as the store knows it; `folder` is relative to the campaign's and empty until written."""
+
+    signature: str
+    api: str
+    kind: str
+    suspect: str
+    order: int
+    discrepancy: float | None
+    message: str
+    call: str
+    folder: str
+    status: str
+    sightings: int
+    generation: int
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """The campaign at one moment; `seconds` counts fuzzing time over all its sessions."""
+
+    number: int
+    seconds: float
+    generation: int
+    calls: int
+    valid: int
+    differentiated: int
+    visited: int
+    entries: int
+    findings: int
+    features: dict[str, int]
+
+
+@dataclass
+class Generation:
+    """Everything one generation adds or changes; the store takes it whole or not at all."""
+
+    number: int
+    apis: Sequence[ApiTally] = ()
+    operators: Sequence[OperatorTally] = ()
+    entries: Sequence[KeptCall] = ()
+    features: Sequence[FirstReach] = ()
+    findings: Sequence[FindingSummary] = ()
+    history: Sequence[HistoryPoint] = ()
+    states: Mapping[str, Json] = field(default_factory=dict)
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite store at `path`."""
+    return f"sqlite:///{path}"
+
+
+class Store:
+    """One campaign's store, SQLite or any other database SQLAlchemy can reach by `url`.
+
+    A store has one writer (the campaign's lock sees to that) and any number of readers. With `create` a missing
+    store is made; without it, a missing store is an error.
+    """
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self.url = url
+        if not create and url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
+            raise StoreError(f"no campaign store at {url.removeprefix('sqlite:///')}")
+        with self._errors("open"):
+            self._engine = _engine(url)
+        with self._errors("open"), Session(self._engine) as session:
+            if create:
+                Base.metadata.create_all(self._engine)
+            self._known: dict[type[Base], set[str]] = {
+                Api: set(session.scalars(select(Api.name))),
+                Operator: set(session.scalars(select(Operator.name))),
+                Finding: set(session.scalars(select(Finding.signature))),
+                State: set(session.scalars(select(State.key))),
+                Setting: set(session.scalars(select(Setting.key))),
+            }
+        version = self.settings().get("schema", SCHEMA_VERSION)
+        if version != SCHEMA_VERSION:
+            raise StoreError(f"{url}: schema version {version}, this evo_nabla reads {SCHEMA_VERSION}; use --fresh")
+
+    def close(self) -> None:
+        """Let go of every connection; SQLite folds its write-ahead log into the file."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # writing
+
+    def write_settings(self, settings: Mapping[str, Json]) -> None:
+        """Store the campaign's settings; each named key takes its new value."""
+        rows = [{"key": key, "value": value} for key, value in {"schema": SCHEMA_VERSION, **settings}.items()]
+        with self._errors("write"), Session(self._engine) as session, session.begin():
+            self._upsert(session, Setting, "key", rows)
+        self._learn_keys(Setting, "key", rows)
+
+    def commit(self, generation: Generation) -> None:
+        """Write one generation in one transaction: after it returns, a killed process loses none of it."""
+        states = [{"key": key, "value": value} for key, value in generation.states.items()]
+        states.append({"key": "generation", "value": generation.number})
+        changed: list[tuple[type[Base], str, list[dict[str, Json]]]] = [
+            (Api, "name", [asdict(tally) for tally in generation.apis]),
+            (Operator, "name", [asdict(tally) for tally in generation.operators]),
+            (Finding, "signature", [asdict(finding) for finding in generation.findings]),
+            (State, "key", states),
+        ]
+        added: list[tuple[type[Base], list[dict[str, Json]]]] = [
+            (Entry, [vars(entry) for entry in generation.entries]),
+            (Feature, [vars(feature) for feature in generation.features]),
+            (History, [vars(point) for point in generation.history]),
+        ]
+        with self._errors("write"), Session(self._engine) as session, session.begin():
+            for table, key, rows in changed:
+                self._upsert(session, table, key, rows)
+            for table, rows in added:
+                if rows:
+                    session.execute(insert(table), rows)
+        for table, key, rows in changed:
+            self._learn_keys(table, key, rows)
+
+    def _upsert(self, session: Session, table: type[Base], key: str, rows: Sequence[dict[str, Json]]) -> None:
+        """Insert rows whose key is new and update the others: the same SQL on every database."""
+        known = self._known[table]
+        fresh = [row for row in rows if row[key] not in known]
+        changed = [row for row in rows if row[key] in known]
+        if fresh:
+            session.execute(insert(table), fresh)
+        if changed:
+            session.execute(update(table), changed)
+
+    def _learn_keys(self, table: type[Base], key: str, rows: Sequence[dict[str, Json]]) -> None:
+        self._known[table].update(row[key] for row in rows)
+
+    # reading
+
+    def settings(self) -> dict[str, Json]:
+        """The stored settings; empty for a store that was only just made."""
+        return {row.key: row.value for row in self._rows(Setting)}
+
+    def states(self) -> dict[str, Json]:
+        """Every piece of resumable state, with `generation`, the last committed one."""
+        return {row.key: row.value for row in self._rows(State)}
+
+    def state(self, key: str) -> Json:
+        """One piece of resumable state, or None."""
+        with self._errors("read"), Session(self._engine) as session:
+            row = session.get(State, key)
+            return row.value if row else None
+
+    def apis(self) -> list[ApiTally]:
+        """Every API that was ever visited."""
+        return [_plain(row, ApiTally) for row in self._rows(Api, Api.name)]
+
+    def operators(self) -> list[OperatorTally]:
+        """Every operator that ever made a call."""
+        return [_plain(row, OperatorTally) for row in self._rows(Operator, Operator.name)]
+
+    def entries(self) -> list[KeptCall]:
+        """The corpus, oldest first."""
+        return [_plain(row, KeptCall) for row in self._rows(Entry, Entry.number)]
+
+    def entry_hashes(self) -> set[str]:
+        """The hashes of all kept calls."""
+        with self._errors("read"), Session(self._engine) as session:
+            return set(session.scalars(select(Entry.hash)))
+
+    def features(self) -> dict[str, set[str]]:
+        """The names of all features seen, by kind."""
+        found: dict[str, set[str]] = {}
+        with self._errors("read"), Session(self._engine) as session:
+            for kind, name in session.execute(select(Feature.kind, Feature.name)):
+                found.setdefault(kind, set()).add(name)
+        return found
+
+    def findings(self) -> list[FindingSummary]:
+        """Every distinct finding, oldest first."""
+        rows = self._rows(Finding, Finding.generation, Finding.signature)
+        return [_plain(row, FindingSummary) for row in rows]
+
+    def history(self) -> list[HistoryPoint]:
+        """The time series, oldest first."""
+        return [_plain(row, HistoryPoint) for row in self._rows(History, History.number)]
+
+    def counts(self) -> dict[str, int]:
+        """How many rows each of entry, feature, finding and history holds."""
+        with self._errors("read"), Session(self._engine) as session:
+            return {
+                table.__tablename__: session.scalar(select(func.count()).select_from(table)) or 0
+                for table in (Entry, Feature, Finding, History)
+            }
+
+    def _rows(self, table: type[Row], *order: InstrumentedAttribute[Any]) -> list[Row]:
+        with self._errors("read"), Session(self._engine) as session:
+            rows = list(session.scalars(select(table).order_by(*order)))
+            session.expunge_all()
+            return rows
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        """Turn the database's errors into one line that names the store."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            problem = str(getattr(error, "orig", None) or error).splitlines()[0]
+            raise StoreError(f"cannot {doing} the store {self.url}: {problem}") from error
+
+    @property
+    def engine(self) -> Engine:
+        """The database engine, for queries this class has no method for."""
+        return self._engine
+
+
+Plain = TypeVar("Plain", ApiTally, OperatorTally, KeptCall, FindingSummary, HistoryPoint)
+
+
+def _plain(row: Base, kind: type[Plain]) -> Plain:
+    """The dataclass of a row: the campaign works on plain values, tied to no session."""
+    return kind(**{name: getattr(row, name) for name in kind.__dataclass_fields__})
+
+
+def _engine(url: str) -> Engine:
+    """An engine whose JSON is strict, and whose SQLite writes ahead and checks foreign keys."""
+    engine = create_engine(url, json_serializer=_dump)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_up_sqlite)
+    return engine
+
+
+def _dump(value: Json) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:
+    """Write-ahead log with synchronous=NORMAL: a commit is in the kernel's hands when it returns, so killing the
+    process loses nothing; only a power cut may lose the last commits, and even that never corrupts the file."""
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
