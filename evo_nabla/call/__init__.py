@@ -20,8 +20,10 @@ from .arguments import (
 )
 from .call import Call, Init, Json, call_hash, canonical_text
 from .errors import CallError
-from .parse import MAX_ELEMENTS, argument_from_json, call_from_json
-from .paths import differentiated, walk
+from .jsonl import call_from_text, read_calls, write_calls
+from .materialise import MAX_ELEMENTS, materialise
+from .parse import argument_from_json, call_from_json
+from .paths import differentiated, get, remove, replace, walk
 from .serialise import argument_to_json, call_to_json
 
 __all__ = [
@@ -49,9 +51,16 @@ __all__ = [
     "argument_from_json",
     "argument_to_json",
     "call_from_json",
+    "call_from_text",
     "call_hash",
     "call_to_json",
     "canonical_text",
     "differentiated",
+    "get",
+    "materialise",
+    "read_calls",
+    "remove",
+    "replace",
     "walk",
+    "write_calls",
 ]

@@ -95,7 +95,7 @@ class TupleArgument(Written):
 
 @dataclass(frozen=True, eq=False)
 class MappingArgument(Written):
-    """``{"dict": {...}}``, kept in the order of its keys' code points: a call's dictionaries have no order of their own."""
+    """``{"dict": {...}}``, sorted by key: a call's dictionaries have no order of their own."""
 
     items: Tuple[Tuple[str, Argument], ...]
 

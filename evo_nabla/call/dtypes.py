@@ -117,11 +117,11 @@ def round_to(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
 
 
 def _round_by_hand(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
-    """float64 rounded to `dtype.precision` significand bits with gradual underflow; every step but the rint is exact."""
+    """float64 rounded to `dtype.precision` bits with gradual underflow; every step but the rint is exact."""
     lowest_exponent = int(np.frexp(dtype.tiny)[1])
     exponent = np.maximum(np.frexp(array)[1], lowest_exponent) - dtype.precision
     with np.errstate(invalid="ignore", over="ignore"):
-        rounded = np.ldexp(np.rint(np.ldexp(array, -exponent)), exponent)
+        rounded = np.asarray(np.ldexp(np.rint(np.ldexp(array, -exponent)), exponent))
     over = np.abs(rounded) > dtype.highest
     rounded[over] = np.copysign(np.inf, rounded[over]) if dtype.infinite else np.nan
     if not dtype.signed_zero:

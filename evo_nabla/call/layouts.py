@@ -13,8 +13,8 @@ def strides_of(layout: Layout, shape: Sequence[int]) -> Tuple[Tuple[int, ...], i
     """Strides and offset in elements, so that element i lies at offset + Σ i·stride.
 
     contiguous: row-major. transposed: the last two axes are stored the other way round (row-major below two axes).
-    strided: row-major with room for two elements in the place of each one. expanded: stride 0 along the first axis longer than one,
-    row-major over the others. channels_last: axis 1 is stored innermost. explicit: as given.
+    strided: row-major with room for two elements in the place of each one. expanded: stride 0 along the first axis
+    longer than one, row-major over the others. channels_last: axis 1 is stored innermost. explicit: as given.
     """
     ndim = len(shape)
     axes = list(range(ndim))

@@ -32,10 +32,8 @@ from .dtypes import BOOL, COMPLEX, DTYPES, FLOATING, INTEGER, Dtype
 from .errors import CallError
 from .kinds import check_kind, default_range
 from .layouts import KINDS, extent, strides_of
+from .materialise import MAX_ELEMENTS
 from .paths import check_paths, join
-
-MAX_ELEMENTS = 2**24
-"""The most elements a tensor, and the memory behind it, may have."""
 
 MAX_DIMENSIONS = 32
 """NumPy 1's limit."""
@@ -150,7 +148,7 @@ def _tagged(members: Dict[str, Any], path: str, depth: int) -> Argument:
         )
     if len(members) != 1:
         found = _list(members) if members else "none"
-        raise CallError(path, f"an object stands for one kind of argument and has one key, here {found} (write plain dictionaries as {{\"dict\": …}})")  # fmt: skip
+        raise CallError(path, f'an argument\'s object has one key, here {found} (a dictionary is {{"dict": …}})')
     ((tag, value),) = members.items()
     reader = _READERS.get(tag)
     if reader is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Tuple, Union
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from .arguments import (
     Argument,
@@ -19,8 +19,8 @@ from .call import Call, Init
 from .dtypes import differentiable
 from .errors import CallError
 
-_PART = re.compile(r"(?:[^.\\]|\\.)*", re.DOTALL)
-_Node = Union[Argument, Call, Init]
+_PART = re.compile(r"(?:[^.\\]|\\.)+|(?<=\.)(?=\.|\Z)", re.DOTALL)
+_Change = Callable[[Argument], Tuple[Argument, ...]]
 _CONTAINERS = (ListArgument, TupleArgument, MappingArgument, ObjectArgument)
 
 
@@ -56,6 +56,35 @@ def walk_argument(argument: Argument, path: str) -> Iterator[Tuple[str, Argument
             yield from walk_argument(item, join(path, name))
     elif isinstance(argument, ObjectArgument):
         yield from _walk_both(f"{path}.", argument.args, argument.kwargs)
+
+
+def split(path: str) -> List[str]:
+    """The parts of a path, unescaped: the inverse of `join`."""
+    return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _PART.findall(path)]
+
+
+def get(call: Call, path: str) -> Argument:
+    """The argument at `path`; CallError if there is none."""
+    for here, item in walk(call):
+        if here == path:
+            return item
+    raise _nothing_at(path)
+
+
+def replace(call: Call, path: str, argument: Argument) -> Call:
+    """A call with `argument` at `path` instead.
+
+    `diff` loses what no longer is a floating or complex tensor there, and falls back to None (all of them) when
+    nothing is left of it. A `same` whose target has vanished becomes what stood there.
+    """
+    changed = _edit(call, path, lambda old: (argument,))
+    return _mend(call, changed, lambda old: old)
+
+
+def remove(call: Call, path: str) -> Call:
+    """A call without the argument at `path`; later ones of the same list move up, and `diff` and `same` follow them."""
+    changed = _edit(call, path, lambda old: ())
+    return _mend(call, changed, lambda old: _after_removal(old, path))
 
 
 def differentiated(call: Call) -> Tuple[str, ...]:
@@ -111,3 +140,154 @@ def _check_diff(diff: Tuple[str, ...], seen: Dict[str, Argument]) -> None:
             raise CallError(f"diff[{index}]", f"{path!r} is not a tensor")
         if path in diff[:index]:
             raise CallError(f"diff[{index}]", f"{path!r} is named twice")
+
+
+def _edit(call: Call, path: str, change: _Change) -> Call:
+    parts = split(path)
+    try:
+        if parts[0] != "init":
+            args, kwargs = _edit_both(call.args, call.kwargs, parts, change)
+            return Call(call.api, args, kwargs, call.init, call.diff, call.extra)
+        if call.init is None:
+            raise KeyError(path)
+        args, kwargs = _edit_both(call.init.args, call.init.kwargs, parts[1:], change)
+    except (LookupError, ValueError):
+        raise _nothing_at(path) from None
+    return Call(call.api, call.args, call.kwargs, Init(args, kwargs), call.diff, call.extra)
+
+
+def _edit_both(
+    args: Tuple[Argument, ...], kwargs: NamedArguments, parts: List[str], change: _Change
+) -> Tuple[Tuple[Argument, ...], NamedArguments]:
+    if parts[0] == "args":
+        return _edit_items(args, parts[1:], change), kwargs
+    if parts[0] == "kwargs":
+        return args, _edit_named(kwargs, parts[1:], change)
+    raise KeyError(parts[0])
+
+
+def _edit_items(items: Tuple[Argument, ...], parts: List[str], change: _Change) -> Tuple[Argument, ...]:
+    index = range(len(items)).index(int(parts[0]))
+    return (*items[:index], *_edit_argument(items[index], parts[1:], change), *items[index + 1 :])
+
+
+def _edit_named(items: NamedArguments, parts: List[str], change: _Change) -> NamedArguments:
+    index = [name for name, _ in items].index(parts[0])
+    edited = _edit_argument(items[index][1], parts[1:], change)
+    return (*items[:index], *[(parts[0], item) for item in edited], *items[index + 1 :])
+
+
+def _edit_argument(argument: Argument, parts: List[str], change: _Change) -> Tuple[Argument, ...]:
+    if not parts:
+        return change(argument)
+    if isinstance(argument, ListArgument):
+        return (ListArgument(_edit_items(argument.items, parts, change)),)
+    if isinstance(argument, TupleArgument):
+        return (TupleArgument(_edit_items(argument.items, parts, change)),)
+    if isinstance(argument, MappingArgument):
+        return (MappingArgument(_edit_named(argument.items, parts, change)),)
+    if isinstance(argument, ObjectArgument):
+        return (ObjectArgument(argument.path, *_edit_both(argument.args, argument.kwargs, parts, change)),)
+    raise KeyError(parts[0])
+
+
+def _after_removal(path: str, removed: str) -> Optional[str]:
+    """Where an old path leads once `removed` is gone; None for what went with it."""
+    if _is_within(path, removed):
+        return None
+    parts, gone = split(path), split(removed)
+    last = len(gone) - 1
+    # Names of keywords and keys stay; only places in a list, which are all that a number can follow, move up.
+    if len(parts) > last and parts[:last] == gone[:last] and parts[last].isdigit() and gone[last].isdigit():
+        number = int(parts[last])
+        if number > int(gone[last]):
+            parts[last] = str(number - 1)
+            return _joined(parts)
+    return path
+
+
+def _joined(parts: List[str]) -> str:
+    path = parts[0]
+    for part in parts[1:]:
+        path = join(path, part)
+    return path
+
+
+def _is_within(path: str, ancestor: str) -> bool:
+    return path == ancestor or path.startswith(f"{ancestor}.")
+
+
+def _mend(old: Call, new: Call, move: Callable[[str], Optional[str]]) -> Call:
+    """`new` with the paths in its `diff` and `same` leading where those of `old` did."""
+    if any(isinstance(item, SameArgument) for _, item in walk(new)):
+        new = _Mender(old, new, move).mended()
+    if new.diff is None:
+        return new
+    nodes = dict(walk(new))
+    moved = [move(path) for path in new.diff]
+    diff = tuple([path for path in moved if path is not None and _is_differentiable(nodes.get(path))])
+    kept = diff if diff or not new.diff else None
+    return Call(new.api, new.args, new.kwargs, new.init, kept, new.extra)
+
+
+def _is_differentiable(argument: Argument) -> bool:
+    return isinstance(argument, TensorArgument) and differentiable(argument.dtype)
+
+
+class _Mender:
+    """Leads each `same` of a changed call to where its target went, or puts the vanished target itself in its place."""
+
+    def __init__(self, old: Call, new: Call, move: Callable[[str], Optional[str]]) -> None:
+        self.old = dict(walk(old))
+        self.call = new
+        self.new = dict(walk(new))
+        self.move = move
+        self.heirs: Dict[str, str] = {}
+
+    def mended(self) -> Call:
+        call = self.call
+        args, kwargs = self._both(call.args, call.kwargs, "")
+        init = call.init and Init(*self._both(call.init.args, call.init.kwargs, "init."))
+        return Call(call.api, args, kwargs, init, call.diff, call.extra)
+
+    def _both(
+        self, args: Tuple[Argument, ...], kwargs: NamedArguments, prefix: str
+    ) -> Tuple[Tuple[Argument, ...], NamedArguments]:
+        return self._items(args, f"{prefix}args"), self._named(kwargs, f"{prefix}kwargs")
+
+    def _items(self, items: Tuple[Argument, ...], path: str) -> Tuple[Argument, ...]:
+        return tuple([self._argument(item, f"{path}.{index}") for index, item in enumerate(items)])
+
+    def _named(self, items: NamedArguments, path: str) -> NamedArguments:
+        return tuple([(name, self._argument(item, join(path, name))) for name, item in items])
+
+    def _argument(self, argument: Argument, path: str) -> Argument:
+        if isinstance(argument, SameArgument):
+            return self._same(argument, path)
+        if isinstance(argument, ListArgument):
+            return ListArgument(self._items(argument.items, path))
+        if isinstance(argument, TupleArgument):
+            return TupleArgument(self._items(argument.items, path))
+        if isinstance(argument, MappingArgument):
+            return MappingArgument(self._named(argument.items, path))
+        if isinstance(argument, ObjectArgument):
+            return ObjectArgument(argument.path, *self._both(argument.args, argument.kwargs, f"{path}."))
+        return argument
+
+    def _same(self, argument: SameArgument, path: str) -> Argument:
+        target = argument.path
+        for vanished, heir in self.heirs.items():
+            if _is_within(target, vanished):
+                return SameArgument(heir + target[len(vanished) :])
+        moved = self.move(target)
+        if moved is not None and moved in self.new:
+            there = self.new[moved]
+            return self._argument(there, path) if isinstance(there, SameArgument) else SameArgument(moved)
+        if target not in self.old:
+            return argument
+        self.heirs[target] = path
+        return self._argument(self.old[target], path)
+
+
+def _nothing_at(path: str) -> CallError:
+    return CallError(path, "no argument stands here")
