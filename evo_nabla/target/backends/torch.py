@@ -1,0 +1,810 @@
+"""PyTorch, from 1.11 to the newest: calls as functions on the tape, on dual numbers and under functional transforms."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import random
+import re
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import torch
+import torch.autograd.forward_ad as forward_ad
+
+from evo_nabla.call import (
+    Argument,
+    Call,
+    DtypeArgument,
+    ListArgument,
+    MappingArgument,
+    ObjectArgument,
+    ReferenceArgument,
+    SameArgument,
+    SliceArgument,
+    TensorArgument,
+    TupleArgument,
+    call_hash,
+    differentiated,
+    materialise,
+)
+
+from ..conventions import Conventions
+from .protocol import (
+    Arrays,
+    Clock,
+    Description,
+    Leaf,
+    ModeError,
+    OptionalArrays,
+    Primal,
+    Program,
+    Pullback,
+    Pushforward,
+    Refused,
+)
+
+Tensor = torch.Tensor
+Tensors = List[Tensor]
+Fill = Callable[[Tensors], Any]
+TensorFunction = Callable[[Tensors], Tensors]
+
+# NumPy lacks these; their arrays are float32 holding representable values, torch converts on the way in.
+_STORED_AS_FLOAT32 = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+_PRECISE = {
+    "float16": "float64",
+    "bfloat16": "float64",
+    "float32": "float64",
+    "complex64": "complex128",
+    "complex32": "complex128",
+    **{name: "float64" for name in _STORED_AS_FLOAT32},
+}
+# From the least to the most precise; a call is judged by the least precise tensor it touches.
+_PRECISION = (
+    *(name for name in _STORED_AS_FLOAT32 if name.startswith("float8")),
+    "bfloat16",
+    "float16",
+    "complex32",
+    "float32",
+    "complex64",
+    "float64",
+    "complex128",
+)
+_RANK = {name: rank for rank, name in enumerate(_PRECISION)}
+_NAMES: Dict[Any, str] = {
+    getattr(torch, name): name
+    for name in (
+        *_PRECISION, "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+    )
+    if hasattr(torch, name)
+}  # fmt: skip
+_INTERNAL = re.compile(r"INTERNAL ASSERT FAILED|please report a bug to PyTorch", re.IGNORECASE)
+# The dual level is torch's own context; `torch.func` came with 2.0.
+_FUNC: Any = getattr(torch, "func", None)
+
+
+def _dtype_name(dtype: Any) -> str:
+    return _NAMES.get(dtype) or str(dtype).replace("torch.", "")
+
+
+def _describe(tensor: Tensor) -> Description:
+    return Description(tuple(tensor.shape), _dtype_name(tensor.dtype), tensor.device.type)
+
+
+def _is_differentiable(tensor: Tensor) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _to_numpy(tensor: Tensor) -> np.ndarray:
+    """The values of a dense tensor; bfloat16 and float8 as float32, complex32 as complex64."""
+    value = tensor.detach()
+    if value.layout is not torch.strided:
+        value = value.to_dense()
+    if value.is_complex():
+        value = value.resolve_conj()
+    if value.is_neg():
+        value = value.resolve_neg()
+    name = _dtype_name(value.dtype)
+    if name in _STORED_AS_FLOAT32:
+        value = value.float()
+    elif name == "complex32":
+        value = value.to(torch.complex64)
+    array: np.ndarray = value.numpy()
+    return array
+
+
+def _flatten(result: Any, into: Tensors) -> Tensors:
+    """The tensors of a result, depth first; anything else is passed over."""
+    if isinstance(result, Tensor):
+        into.append(result)
+    elif isinstance(result, (tuple, list)):
+        for item in result:
+            _flatten(item, into)
+    elif isinstance(result, dict):
+        for item in result.values():
+            _flatten(item, into)
+    return into
+
+
+def resolve(path: str) -> Any:
+    """The object that a dotted path names: modules are imported as needed, properties become functions of self.
+
+    Raises Refused when there is no such object.
+    """
+    parts = path.split(".")
+    try:
+        found: Any = importlib.import_module(parts[0])
+    except Exception as error:
+        raise Refused(f"{path}: cannot import {parts[0]}: {error}") from error
+    for depth, part in enumerate(parts[1:], 2):
+        try:
+            found = getattr(found, part)
+        except (AttributeError, RuntimeError) as error:
+            if not inspect.ismodule(found):
+                raise Refused(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from error
+            try:
+                found = importlib.import_module(".".join(parts[:depth]))
+            except Exception as failure:
+                raise Refused(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from failure
+    return found
+
+
+def _callable(path: str) -> Callable[..., Any]:
+    found = resolve(path)
+    if callable(found):
+        return found  # type: ignore[no-any-return]
+    getter = getattr(type(found), "__get__", None)
+    if getter is None:
+        raise Refused(f"{path} is not callable")
+    return lambda instance: getter(found, instance, type(instance))
+
+
+class _Memory:
+    """How a leaf's logical values lie in memory."""
+
+    def __init__(self, argument: TensorArgument) -> None:
+        self.layout = argument.layout
+        self.shape = argument.shape
+        self.strides: Optional[Tuple[int, ...]] = None
+        if self.layout.kind == "expanded":
+            self.tied = bool(self.shape) and self.shape[0] > 1
+        elif self.layout.strides is not None:
+            self.strides = tuple(self.layout.strides)
+            self.tied = self._overlaps()
+        else:
+            self.tied = False
+
+    def _positions(self) -> np.ndarray:
+        assert self.strides is not None
+        positions = np.zeros(self.shape, dtype=np.int64)
+        for axis, (size, stride) in enumerate(zip(self.shape, self.strides)):
+            line = np.arange(size, dtype=np.int64) * stride
+            positions += line.reshape([-1 if a == axis else 1 for a in range(len(self.shape))])
+        return positions
+
+    def _overlaps(self) -> bool:
+        positions = self._positions().ravel()
+        return len(np.unique(positions)) < positions.size
+
+    def project(self, array: np.ndarray) -> np.ndarray:
+        """What can be read back after the array is written: elements that share memory become equal."""
+        if not self.tied:
+            return array
+        if self.strides is None:
+            return np.ascontiguousarray(np.broadcast_to(array[:1], array.shape))
+        positions = self._positions()
+        buffer = np.zeros(int(positions.max(initial=0)) + 1, dtype=array.dtype)
+        buffer[positions.ravel()] = array.ravel()
+        return buffer[positions]
+
+    def lay(self, tensor: Tensor) -> Tensor:
+        """A tensor of the same values in this memory layout."""
+        kind = self.layout.kind
+        if self.strides is not None:
+            reach = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides)) if tensor.numel() else 0
+            buffer = torch.zeros(self.layout.offset + max(reach, 0), dtype=tensor.dtype)
+            view = buffer.as_strided(self.shape, self.strides, self.layout.offset)
+            if tensor.numel():
+                buffer[torch.from_numpy(self._positions().ravel()) + self.layout.offset] = tensor.reshape(-1)
+            return view
+        if kind == "transposed" and tensor.dim() >= 2:
+            return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
+        if kind == "strided" and tensor.dim() >= 1:
+            wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype)
+            view = wide[..., ::2]
+            view.copy_(tensor)
+            return view
+        if kind == "expanded" and self.tied:
+            return tensor[:1].clone().expand(self.shape)
+        if kind == "channels_last":
+            form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+            return tensor.contiguous(memory_format=form)
+        return tensor
+
+
+class _Slot:
+    """A tensor argument: its memory, dtype and value."""
+
+    def __init__(self, argument: TensorArgument, precise: bool) -> None:
+        self.memory = _Memory(argument)
+        self.plain = argument.layout.kind == "contiguous" and argument.layout.strides is None
+        under_test = argument.dtype
+        self.dtype = _PRECISE.get(under_test, under_test) if precise else under_test
+        if not hasattr(torch, self.dtype):
+            raise Refused(f"this torch has no dtype {self.dtype}")
+        self.torch_dtype = getattr(torch, self.dtype)
+        value = materialise(argument)
+        if self.dtype != under_test:
+            value = value.astype(self.dtype)
+        self.value = self.memory.project(value)
+        self._converted = self.dtype in _STORED_AS_FLOAT32 or self.dtype == "complex32"
+
+    def build(self, value: np.ndarray) -> Tensor:
+        """A fresh tensor of the given values."""
+        tensor = torch.from_numpy(np.array(value, order="C"))
+        if self._converted:
+            tensor = tensor.to(self.torch_dtype)
+        return tensor if self.plain else self.memory.lay(tensor)
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a tensor still has this slot's shape and values."""
+        if tuple(tensor.shape) != self.value.shape or tensor.dtype != self.torch_dtype:
+            return False
+        return bool(np.array_equal(_to_numpy(tensor), self.value, equal_nan=self.value.dtype.kind in "fc"))
+
+
+class _Arguments:
+    """A call's arguments compiled to closures that rebuild the Python objects from the leaves' tensors."""
+
+    def __init__(self, call: Call, precise: bool) -> None:
+        self.precise = precise
+        self.volatile = False  # a run changed a constant tensor: rebuild constants for every run
+        paths = differentiated(call)
+        self.leaf_paths: List[str] = []
+        self.leaf_slots: List[_Slot] = []
+        self.constants: List[Tuple[_Slot, List[Tensor]]] = []
+        self._leaf_index: Dict[str, int] = {}
+        self._wanted = set(paths)
+        self._by_path: Dict[str, Fill] = {}
+        self.positional = [self._compile(item, f"args.{i}") for i, item in enumerate(call.args)]
+        self.keywords = [(name, self._compile(item, f"kwargs.{name}")) for name, item in call.kwargs]
+        self.init_positional: List[Fill] = []
+        self.init_keywords: List[Tuple[str, Fill]] = []
+        if call.init is not None:
+            self.init_positional = [self._compile(item, f"init.args.{i}") for i, item in enumerate(call.init.args)]
+            self.init_keywords = [(name, self._compile(item, f"init.kwargs.{name}")) for name, item in call.init.kwargs]
+
+    def _compile(self, argument: Argument, path: str) -> Fill:
+        fill = self._compile_fresh(argument, path)
+        self._by_path[path] = fill
+        return fill
+
+    def _compile_fresh(self, argument: Argument, path: str) -> Fill:
+        if isinstance(argument, TensorArgument):
+            return self._tensor(argument, path)
+        if isinstance(argument, (ListArgument, TupleArgument)):
+            items = [self._compile(item, f"{path}.{i}") for i, item in enumerate(argument.items)]
+            if isinstance(argument, ListArgument):
+                return lambda ts: [item(ts) for item in items]
+            return lambda ts: tuple(item(ts) for item in items)
+        if isinstance(argument, MappingArgument):
+            pairs = [(key, self._compile(item, f"{path}.{key}")) for key, item in argument.items]
+            return lambda ts: {key: item(ts) for key, item in pairs}
+        if isinstance(argument, ObjectArgument):
+            return self._object(argument, path)
+        if isinstance(argument, SameArgument):
+            if argument.path not in self._by_path:
+                raise Refused(f"{path}: the same object as {argument.path}, which is not an earlier argument")
+            return self._by_path[argument.path]
+        constant = self._constant(argument, path)
+        return lambda ts: constant
+
+    def _constant(self, argument: Argument, path: str) -> Any:
+        if isinstance(argument, DtypeArgument):
+            name = _PRECISE.get(argument.name, argument.name) if self.precise else argument.name
+            if not hasattr(torch, name):
+                raise Refused(f"{path}: this torch has no dtype {name}")
+            return getattr(torch, name)
+        if isinstance(argument, ReferenceArgument):
+            return resolve(argument.path)
+        if isinstance(argument, SliceArgument):
+            return slice(argument.start, argument.stop, argument.step)
+        return argument
+
+    def _object(self, argument: ObjectArgument, path: str) -> Fill:
+        factory = _callable(argument.path)
+        items = [self._compile(item, f"{path}.args.{i}") for i, item in enumerate(argument.args)]
+        pairs = [(key, self._compile(item, f"{path}.kwargs.{key}")) for key, item in argument.kwargs]
+        return lambda ts: factory(*[item(ts) for item in items], **{key: item(ts) for key, item in pairs})
+
+    def _tensor(self, argument: TensorArgument, path: str) -> Fill:
+        slot = _Slot(argument, self.precise)
+        if path in self._wanted:
+            index = len(self.leaf_slots)
+            self.leaf_paths.append(path)
+            self.leaf_slots.append(slot)
+            return lambda ts: ts[index]
+        held = [slot.build(slot.value)]
+        self.constants.append((slot, held))
+        return lambda ts: held[0]
+
+    def refresh(self) -> None:
+        """Rebuild the constant tensors, after a run that may have changed them."""
+        for slot, held in self.constants:
+            held[0] = slot.build(slot.value)
+
+    def changed(self) -> bool:
+        """Whether a constant tensor no longer holds its value."""
+        return not all(slot.holds(held[0]) for slot, held in self.constants)
+
+
+class _Object:
+    """The object behind an API with constructor arguments: a module (kept, its parameters replaced for every run)
+    or any other class (built afresh for every run)."""
+
+    def __init__(self, path: str, factory: Callable[..., Any], arguments: _Arguments, seed: Callable[[], None]) -> None:
+        self._path, self._factory, self._arguments, self._seed = path, factory, arguments, seed
+        self.module: Optional[torch.nn.Module] = None
+        self.slots: List[Tuple[str, torch.nn.Module, str]] = []
+        self._buffers: List[Tuple[torch.nn.Module, str, Tensor]] = []
+        self._modes: List[Tuple[torch.nn.Module, bool]] = []
+        first = self.create()
+        if isinstance(first, torch.nn.Module):
+            self.module = first
+
+    def create(self) -> Any:
+        """A new instance, from the same random state each time."""
+        self._seed()
+        arguments = self._arguments
+        return self._factory(
+            *[fill([]) for fill in arguments.init_positional],
+            **{name: fill([]) for name, fill in arguments.init_keywords},
+        )
+
+    def adopt_dtype(self, dtype: str, precise: bool) -> None:
+        """Round the module's parameters and buffers to the dtype under test, then widen them if precise."""
+        module = self.module
+        if module is None:
+            return
+        module.to(getattr(torch, dtype))
+        if precise:
+            module.to(getattr(torch, _PRECISE.get(dtype, dtype)))
+        seen = set()
+        for prefix, part in module.named_modules():
+            for name, parameter in part._parameters.items():
+                if parameter is not None and parameter.requires_grad and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    self.slots.append((f"{prefix}.{name}" if prefix else name, part, name))
+            self._buffers += [(part, name, b.clone()) for name, b in part._buffers.items() if b is not None]
+
+    def parameters(self) -> List[Tensor]:
+        """The parameters' present values, in the order of `slots`."""
+        return [part._parameters[name].detach() for _, part, name in self.slots]  # type: ignore[union-attr]
+
+    def with_parameters(self, tensors: Sequence[Tensor]) -> Any:
+        """The instance to call: for a module, with these parameters and fresh buffers in place of its own."""
+        if self.module is None:
+            return self.create()
+        for (_, part, name), tensor in zip(self.slots, tensors):
+            part._parameters[name] = tensor  # type: ignore[assignment]
+        for part, name, buffer in self._buffers:
+            part._buffers[name] = buffer.clone()
+        return self.module
+
+
+class TorchProgram:
+    """A call of torch made ready to run in every mode."""
+
+    def __init__(self, backend: TorchBackend, call: Call, precise: bool) -> None:
+        self._backend = backend
+        self._api = call.api
+        self._seed = int(call_hash(call)[:8], 16)
+        self._arguments = _Arguments(call, precise)
+        self._object: Optional[_Object] = None
+        target = _callable(call.api)
+        is_module = inspect.isclass(target) and issubclass(target, torch.nn.Module)
+        if call.init is not None or is_module:
+            if not inspect.isclass(target):
+                raise Refused(f"{call.api} takes no init: it is not a class")
+            try:
+                self._object = _Object(call.api, target, self._arguments, lambda: backend.seed(self._seed))
+            except (Refused, MemoryError):
+                raise
+            except Exception as error:
+                raise ModeError(*backend.classify(error)) from error
+        self._target = target
+        self._under_test = self._dtype_under_test(call)
+        slots = self._arguments.leaf_slots
+        self.leaves = [
+            Leaf(path, slot.value.shape, slot.dtype, slot.value, slot.memory.tied)
+            for path, slot in zip(self._arguments.leaf_paths, slots)
+        ]
+        self._slots: List[Optional[_Slot]] = list(slots)
+        if self._object is not None:
+            self._object.adopt_dtype(self._under_test, precise)
+            self._add_parameters()
+        self.stateful = self._object is not None
+        self.random = True  # until the direct run shows otherwise
+        self.lowest = min(
+            (leaf.dtype for leaf in self.leaves), key=lambda name: _RANK.get(name, len(_RANK)), default="float64"
+        )
+        self._clone = False
+        self._kept: Optional[List[bool]] = None
+
+    def _dtype_under_test(self, call: Call) -> str:
+        names = [slot.dtype for slot in self._arguments.leaf_slots]
+        names = [name for name in names if not name.startswith("float8")] or ["float64"]
+        result = getattr(torch, names[0])
+        for name in names[1:]:
+            result = torch.promote_types(result, getattr(torch, name))
+        return _dtype_name(result)
+
+    def _add_parameters(self) -> None:
+        assert self._object is not None
+        for (name, _, _), tensor in zip(self._object.slots, self._object.parameters()):
+            value = np.array(_to_numpy(tensor))
+            self.leaves.append(Leaf(f"param:{name}", value.shape, _dtype_name(tensor.dtype), value, False))
+            self._slots.append(None)
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def tensors(self, values: Sequence[np.ndarray]) -> Tensors:
+        """Fresh tensors of the leaves' layouts holding the given values."""
+        made = []
+        for leaf, slot, value in zip(self.leaves, self._slots, values):
+            if slot is not None:
+                made.append(slot.build(value))
+            else:
+                tensor = torch.from_numpy(np.array(value, order="C"))
+                made.append(tensor.to(getattr(torch, leaf.dtype)) if leaf.dtype in _STORED_AS_FLOAT32 else tensor)
+        return made
+
+    def _run(self, tensors: Tensors) -> Any:
+        """Call the API once on these tensors; everything else is built afresh."""
+        arguments = self._arguments
+        if self.random:
+            self._backend.seed(self._seed)
+        if arguments.volatile:
+            arguments.refresh()
+        if self._clone:
+            tensors = [tensor.clone() for tensor in tensors]
+        target = self._target
+        if self._object is not None:
+            target = self._object.with_parameters(tensors[len(arguments.leaf_slots) :])
+            if self.random:
+                self._backend.seed(self._seed)
+        args = [fill(tensors) for fill in arguments.positional]
+        kwargs = {name: fill(tensors) for name, fill in arguments.keywords}
+        return target(*args, **kwargs)
+
+    def apply(self, tensors: Tensors) -> Tensors:
+        """The call's differentiable outputs, less those that `restrict` left out."""
+        outputs = [t for t in _flatten(self._run(tensors), []) if _is_differentiable(t)]
+        if self._kept is not None:
+            outputs = [t for t, kept in zip(outputs, self._kept) if kept]
+        return outputs
+
+    def direct(self) -> Primal:
+        backend = self._backend
+        tensors = self.tensors([leaf.value for leaf in self.leaves])
+        with backend.guard(), torch.no_grad():
+            outputs = _flatten(self._run(tensors), [])
+        changed = self._note_changes(tensors)
+        if self.random:
+            self.random = not backend.still(self._seed)
+        floating = [t for t in outputs if _is_differentiable(t)]
+        if self._kept is not None:
+            floating = [t for t, kept in zip(floating, self._kept) if kept]
+        others = [t for t in outputs if not _is_differentiable(t)]
+        self._note_precision(floating)
+        with backend.guard():
+            return Primal(
+                [_to_numpy(t) for t in floating],
+                [_describe(t) for t in floating],
+                [_to_numpy(t) for t in others],
+                changed,
+            )
+
+    def _note_changes(self, tensors: Tensors) -> bool:
+        """Find out whether the run wrote into its arguments; from then on runs get copies."""
+        changed = any(
+            slot is not None and not slot.holds(tensor) for slot, tensor in zip(self._slots, tensors)
+        )
+        self._clone = self._clone or changed
+        if self._arguments.constants and not self._arguments.volatile and self._arguments.changed():
+            self._arguments.volatile = True
+        return changed
+
+    def _note_precision(self, outputs: Tensors) -> None:
+        for tensor in outputs:
+            name = _dtype_name(tensor.dtype)
+            if _RANK.get(name, len(_RANK)) < _RANK.get(self.lowest, len(_RANK)):
+                self.lowest = name
+
+    def restrict(self, outputs: Sequence[bool]) -> None:
+        self._kept = list(outputs)
+
+    def project(self, leaf: int, array: np.ndarray) -> np.ndarray:
+        slot = self._slots[leaf]
+        return array if slot is None else slot.memory.project(array)
+
+    def function(self, functional: bool = False) -> Optional[Union[TapeFunction, FunctionalFunction]]:
+        arity = len(self.leaves)
+        if functional:
+            return FunctionalFunction(self._backend, self, self.apply, arity, False) if _FUNC is not None else None
+        return TapeFunction(self._backend, self, self.apply, arity)
+
+    def replay(self, steps: Sequence[Sequence[np.ndarray]]) -> List[Arrays]:
+        backend = self._backend
+        tensors = self.tensors(steps[0])
+        count = len(self._arguments.leaf_slots)
+        results = []
+        with backend.guard(), torch.no_grad():
+            instance: Any = self._target
+            if self._object is not None:
+                instance = self._object.with_parameters(tensors[count:])
+            for step in steps:
+                for tensor, value in zip(tensors, self.tensors(step)):
+                    tensor.copy_(value)
+                backend.seed(self._seed)
+                args = [fill(tensors) for fill in self._arguments.positional]
+                kwargs = {name: fill(tensors) for name, fill in self._arguments.keywords}
+                outputs = [t for t in _flatten(instance(*args, **kwargs), []) if _is_differentiable(t)]
+                results.append([np.array(_to_numpy(t)) for t in outputs])
+        return results
+
+
+class _BaseFunction:
+    """What the two kinds of function share: tensors from arrays, the call's leaves first, then cotangents.
+
+    `arity` is the number of inputs; `reversed` says that a `reverse` step lies between this function and the call,
+    so that evaluating it needs the tape.
+    """
+
+    def __init__(
+        self, backend: TorchBackend, program: TorchProgram, apply: TensorFunction, arity: int, is_reversed: bool
+    ) -> None:
+        self.backend, self.program, self.apply = backend, program, apply
+        self.arity, self.is_reversed = arity, is_reversed
+
+    def inputs(self, xs: Sequence[np.ndarray]) -> Tensors:
+        """Fresh tensors: the leaves in their layouts, further inputs (cotangents) contiguous."""
+        count = len(self.program.leaves)
+        return self.program.tensors(xs[:count]) + [self.backend.plain(x) for x in xs[count:]]
+
+
+class TapeFunction(_BaseFunction):
+    """A function differentiated by torch.autograd.grad and torch.autograd.forward_ad."""
+
+    def __init__(
+        self,
+        backend: TorchBackend,
+        program: TorchProgram,
+        apply: TensorFunction,
+        arity: int,
+        is_reversed: bool = False,
+        nested: Optional[TensorFunction] = None,
+    ) -> None:
+        super().__init__(backend, program, apply, arity, is_reversed)
+        self._nested = nested  # the same function under torch.func, where dual levels cannot nest
+
+    def value(self, xs: Sequence[np.ndarray]) -> Arrays:
+        tensors = self.inputs(xs)
+        with self.backend.guard(), (torch.enable_grad() if self.is_reversed else torch.no_grad()):
+            outputs = self.apply(tensors)
+        return [_to_numpy(t) for t in outputs]
+
+    def pull(self, xs: Sequence[np.ndarray], us: Sequence[np.ndarray]) -> Pullback:
+        tensors = [t.requires_grad_() for t in self.inputs(xs)]
+        with self.backend.guard(), torch.enable_grad():
+            outputs = self.apply(tensors)
+            recorded = [t.requires_grad for t in outputs]
+            cotangents = [self.backend.like(t, u) for t, u, kept in zip(outputs, us, recorded) if kept]
+            gradients: Sequence[Optional[Tensor]] = [None] * len(tensors)
+            if cotangents:
+                gradients = torch.autograd.grad(
+                    [t for t, kept in zip(outputs, recorded) if kept], tensors, cotangents, allow_unused=True
+                )
+            return Pullback(
+                [_to_numpy(t) for t in outputs],
+                [_describe(t) for t in outputs],
+                [None if g is None else _to_numpy(g) for g in gradients],
+                [None if g is None else _describe(g) for g in gradients],
+                recorded,
+            )
+
+    def push(self, xs: Sequence[np.ndarray], vs: Sequence[np.ndarray]) -> Pushforward:
+        if self._nested is not None:
+            return _functional_push(self.backend, self._nested, self.inputs(xs), vs)
+        tensors = self.inputs(xs)
+        with self.backend.guard(), (torch.enable_grad() if self.is_reversed else torch.no_grad()):
+            if self.is_reversed:
+                tensors = [t.requires_grad_() for t in tensors]
+            with forward_ad.dual_level():
+                duals = [forward_ad.make_dual(t, self.backend.like(t, v)) for t, v in zip(tensors, vs)]
+                parts = [forward_ad.unpack_dual(t) for t in self.apply(duals)]
+                return _pushforward([p.primal for p in parts], [p.tangent for p in parts])
+
+    def reverse(self, outputs: int) -> TapeFunction:
+        apply, count = self.apply, self.arity
+
+        def gradients(tensors: Tensors) -> Tensors:
+            # A dual or recorded input already carries its history; a plain one becomes a leaf of the tape here.
+            xs = [t if t.requires_grad else t.requires_grad_() for t in tensors[:count]]
+            with torch.enable_grad():
+                outputs = apply(xs)
+                pairs = [(t, u) for t, u in zip(outputs, tensors[count:]) if t.requires_grad]
+                if not pairs:
+                    return [torch.zeros_like(x) for x in xs]
+                found = torch.autograd.grad(
+                    [t for t, _ in pairs], xs, [u for _, u in pairs], create_graph=True, allow_unused=True
+                )
+            return [torch.zeros_like(x) if g is None else g for x, g in zip(xs, found)]
+
+        return TapeFunction(self.backend, self.program, gradients, count + outputs, True)
+
+    def forward(self, vs: Sequence[np.ndarray]) -> TapeFunction:
+        apply, backend = self.apply, self.backend
+        tangents = list(vs)
+
+        def pushed(tensors: Tensors) -> Tensors:
+            with forward_ad.dual_level():
+                duals = [forward_ad.make_dual(t, backend.like(t, v)) for t, v in zip(tensors, tangents)]
+                parts = [forward_ad.unpack_dual(t) for t in apply(duals)]
+                return [torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
+
+        def pushed_functionally(tensors: Tensors) -> Tensors:
+            directions = tuple(backend.like(t, v) for t, v in zip(tensors, tangents))
+            return list(_FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), directions)[1])
+
+        return TapeFunction(backend, self.program, pushed, self.arity, self.is_reversed, pushed_functionally)
+
+
+class FunctionalFunction(_BaseFunction):
+    """A function differentiated by torch.func.vjp and torch.func.jvp."""
+
+    def value(self, xs: Sequence[np.ndarray]) -> Arrays:
+        with self.backend.guard():
+            return [_to_numpy(t) for t in self.apply(self.inputs(xs))]
+
+    def pull(self, xs: Sequence[np.ndarray], us: Sequence[np.ndarray]) -> Pullback:
+        tensors = self.inputs(xs)
+        with self.backend.guard():
+            outputs, pullback = _FUNC.vjp(lambda *ts: tuple(self.apply(list(ts))), *tensors)
+            gradients = pullback(tuple(self.backend.like(t, u) for t, u in zip(outputs, us)))
+            return Pullback(
+                [_to_numpy(t) for t in outputs],
+                [_describe(t) for t in outputs],
+                [_to_numpy(g) for g in gradients],
+                [_describe(g) for g in gradients],
+                [True] * len(outputs),
+            )
+
+    def push(self, xs: Sequence[np.ndarray], vs: Sequence[np.ndarray]) -> Pushforward:
+        return _functional_push(self.backend, self.apply, self.inputs(xs), vs)
+
+    def reverse(self, outputs: int) -> FunctionalFunction:
+        apply, count = self.apply, self.arity
+
+        def gradients(tensors: Tensors) -> Tensors:
+            _, pullback = _FUNC.vjp(lambda *ts: tuple(apply(list(ts))), *tensors[:count])
+            return list(pullback(tuple(tensors[count:])))
+
+        return FunctionalFunction(self.backend, self.program, gradients, count + outputs, True)
+
+    def forward(self, vs: Sequence[np.ndarray]) -> FunctionalFunction:
+        apply, backend = self.apply, self.backend
+
+        def pushed(tensors: Tensors) -> Tensors:
+            directions = tuple(backend.like(t, v) for t, v in zip(tensors, vs))
+            return list(_FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), directions)[1])
+
+        return FunctionalFunction(backend, self.program, pushed, self.arity, self.is_reversed)
+
+
+def _functional_push(
+    backend: TorchBackend, apply: TensorFunction, tensors: Tensors, vs: Sequence[np.ndarray]
+) -> Pushforward:
+    with backend.guard():
+        if _FUNC is None:
+            raise ModeError("unsupported", "nested forward mode needs torch.func")
+        directions = tuple(backend.like(t, v) for t, v in zip(tensors, vs))
+        outputs, tangents = _FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), directions)
+        return _pushforward(list(outputs), list(tangents))
+
+
+def _pushforward(outputs: Tensors, tangents: Sequence[Optional[Tensor]]) -> Pushforward:
+    values: OptionalArrays = [None if t is None else _to_numpy(t) for t in tangents]
+    return Pushforward(
+        [_to_numpy(t) for t in outputs],
+        [_describe(t) for t in outputs],
+        values,
+        [None if t is None else _describe(t) for t in tangents],
+    )
+
+
+class _Guard:
+    """Times the library and turns its exceptions into ModeError."""
+
+    def __init__(self, backend: TorchBackend) -> None:
+        self._backend = backend
+        self._since = 0.0
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        if self._depth == 0:
+            self._since = time.perf_counter()
+        self._depth += 1
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._backend.clock.library += time.perf_counter() - self._since
+        if error is None or isinstance(error, ModeError) or not isinstance(error, Exception):
+            return
+        raise ModeError(*self._backend.classify(error)) from error
+
+
+class TorchBackend:
+    """PyTorch in this interpreter, on the CPU."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.version = str(torch.__version__)
+        self.package_folders = [str(Path(torch.__file__).parent)]
+        self.clock = Clock()
+        self.modes: Tuple[str, ...] = ("direct", "reverse", "forward", "numerical")
+        self.conventions = Conventions.of("torch")
+        self._generator = torch.default_generator
+        self._guard = _Guard(self)
+        self._default_dtype = torch.get_default_dtype()
+        warnings.filterwarnings("ignore")
+        torch.set_num_threads(1)
+
+    def guard(self) -> _Guard:
+        """A context that times the library's work and classifies what it raises."""
+        return self._guard
+
+    def classify(self, error: Exception) -> Tuple[str, str]:
+        """(problem, message) of an exception: "internal", "unsupported" or "raised"."""
+        text = str(error).strip()
+        message = f"{type(error).__name__}: {text}"
+        if _INTERNAL.search(text):
+            return "internal", message
+        if isinstance(error, NotImplementedError) or self.conventions.is_unsupported(message):
+            return "unsupported", message
+        return "raised", message
+
+    def prepare(self, call: Call, precise: bool = False) -> Program:
+        return TorchProgram(self, call, precise)
+
+    def seed(self, number: int) -> None:
+        self._generator.manual_seed(number)
+        random.seed(number)
+
+    def still(self, seed: int) -> bool:
+        """Whether nothing drew from the generators since they were seeded with `seed`."""
+        drawn, python = self._generator.get_state(), random.getstate()
+        self.seed(seed)
+        return bool(torch.equal(drawn, self._generator.get_state())) and python == random.getstate()
+
+    def plain(self, array: np.ndarray) -> Tensor:
+        """A contiguous tensor of an array."""
+        return torch.from_numpy(np.array(array, order="C"))
+
+    def like(self, tensor: Tensor, array: np.ndarray) -> Tensor:
+        """A contiguous tensor of an array's values with another tensor's shape and dtype."""
+        made = torch.from_numpy(np.array(array, order="C"))
+        if made.dtype != tensor.dtype:
+            made = made.to(tensor.dtype)
+        return made if made.shape == tensor.shape else made.reshape(tensor.shape)
+
+    def reset(self) -> None:
+        torch.set_default_dtype(self._default_dtype)
+        torch.set_grad_enabled(True)
+        if torch.get_num_threads() != 1:
+            torch.set_num_threads(1)

@@ -1,0 +1,49 @@
+"""Documented differences between a library's modes that are no bugs, read from one data file with their reasons."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import List, Optional, Pattern, Tuple
+
+_FILE = Path(__file__).with_name("conventions.json")
+
+
+class Conventions:
+    """The conventions of one library.
+
+    `unsupported` patterns are how the library says that a derivative is not implemented; `detached` APIs cut the
+    gradient, and `surrogate` APIs replace it, by contract.
+    """
+
+    def __init__(self, unsupported: List[Tuple[Pattern[str], str]], apis: List[Tuple[str, str, str]]) -> None:
+        self._unsupported = unsupported
+        self._apis = apis
+
+    @classmethod
+    def of(cls, library: str) -> Conventions:
+        """The conventions of a library, by name; empty for one that has none."""
+        return _load(library)
+
+    def is_unsupported(self, message: str) -> bool:
+        """Whether an error message says that a derivative is not implemented."""
+        return any(pattern.search(message) for pattern, _ in self._unsupported)
+
+    def of_api(self, api: str) -> Optional[Tuple[str, str]]:
+        """(label, reason) when the API's gradient differs from its function's by contract, else None."""
+        for glob, label, reason in self._apis:
+            if fnmatch.fnmatchcase(api, glob):
+                return label, reason
+        return None
+
+
+@lru_cache(maxsize=None)
+def _load(library: str) -> Conventions:
+    data = json.loads(_FILE.read_text(encoding="utf-8")).get(library, {})
+    return Conventions(
+        [(re.compile(item["pattern"], re.IGNORECASE), item["reason"]) for item in data.get("unsupported", [])],
+        [(item["api"], item["label"], item["reason"]) for item in data.get("apis", [])],
+    )
