@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-
-@dataclass(frozen=True)
-class OperatorYield:
-    """One operator's yield: calls made, calls the corpus kept, features reached first."""
-
-    name: str
-    calls: int
-    kept: int
-    features: int
+from evo_nabla.corpus.store import OperatorYield
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ def _found(progress: Progress) -> Rows:
 
 
 def _operators(progress: Progress) -> Rows:
-    rows = [("", "features / kept / calls")]
-    rows += [(tally.name, f"{tally.features:,} / {tally.kept:,} / {tally.calls:,}") for tally in progress.operators]
+    rows = [("", "novelty / kept / calls")]
+    rows += [(row.operator, f"{row.novelty:,.0f} / {row.fruitful:,} / {row.applied:,}") for row in progress.operators]
     return rows
 
 

@@ -51,21 +51,21 @@ def _check_entries(session: Session) -> list[str]:
 
 
 def _check_features(session: Session) -> list[str]:
-    """Each kept call has as many first-reached features as its row says, of its own generation."""
+    """Each kept call has as many first-reached features as its row says, none before its own generation."""
     reached = (
-        select(Feature.entry, func.count().label("count"), func.max(Feature.generation).label("last"))
+        select(Feature.entry, func.count().label("count"), func.min(Feature.generation).label("first"))
         .group_by(Feature.entry)
         .subquery()
     )
-    statement = select(Entry.hash, Entry.features, Entry.generation, reached.c.count, reached.c.last).outerjoin(
+    statement = select(Entry.hash, Entry.features, Entry.generation, reached.c.count, reached.c.first).outerjoin(
         reached, reached.c.entry == Entry.hash
     )
     faults = []
-    for name, expected, generation, count, last in session.execute(statement):
+    for name, expected, generation, count, first in session.execute(statement):
         if expected != (count or 0):
             faults.append(f"entry {name}: says {expected} features, has {count or 0}")
-        if last is not None and last != generation:
-            faults.append(f"entry {name}: of generation {generation}, with features of {last}")
+        if first is not None and first < generation:
+            faults.append(f"entry {name}: of generation {generation}, with features of {first}")
     return faults
 
 

@@ -25,13 +25,11 @@ Row = TypeVar("Row", bound=Base)
 class ApiTally:
     """What one API has had and given so far.
 
-    `seeds` of its seeds have been run, `seconds` are the worker's, `reward` is the novelty it earned, `discrepancy`
-    the largest seen.
+    `seconds` are the worker's, `reward` is the novelty it earned, `discrepancy` the largest that was seen.
     """
 
     name: str
     visits: int = 0
-    seeds: int = 0
     calls: int = 0
     valid: int = 0
     differentiated: int = 0
@@ -40,15 +38,17 @@ class ApiTally:
     discrepancy: float = 0.0
 
 
-@dataclass
-class OperatorTally:
-    """What one variation operator has yielded so far."""
+@dataclass(frozen=True)
+class OperatorYield:
+    """What one variation operator has yielded, a row of `Strategy.yields()`."""
 
-    name: str
-    calls: int = 0
-    valid: int = 0
-    kept: int = 0
-    features: int = 0
+    operator: str
+    applied: int
+    valid: int
+    fruitful: int
+    novelty: float
+    climbed: int
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,16 @@ class HistoryPoint:
 
 @dataclass
 class Generation:
-    """Everything one generation adds or changes; the store takes it whole or not at all."""
+    """Everything one generation adds or changes; the store takes it whole or not at all.
+
+    `widened` names calls kept earlier that reached more features first when they ran again, with their new counts.
+    """
 
     number: int
     apis: Sequence[ApiTally] = ()
-    operators: Sequence[OperatorTally] = ()
+    operators: Sequence[OperatorYield] = ()
     entries: Sequence[KeptCall] = ()
+    widened: Mapping[str, int] = field(default_factory=dict)
     features: Sequence[FirstReach] = ()
     findings: Sequence[FindingSummary] = ()
     history: Sequence[HistoryPoint] = ()
@@ -151,7 +155,7 @@ class Store:
                 Base.metadata.create_all(self._engine)
             self._known: dict[type[Base], set[str]] = {
                 Api: set(session.scalars(select(Api.name))),
-                Operator: set(session.scalars(select(Operator.name))),
+                Operator: set(session.scalars(select(Operator.operator))),
                 Finding: set(session.scalars(select(Finding.signature))),
                 State: set(session.scalars(select(State.key))),
                 Setting: set(session.scalars(select(Setting.key))),
@@ -185,7 +189,7 @@ class Store:
         states.append({"key": "generation", "value": generation.number})
         changed: list[tuple[type[Base], str, list[dict[str, Json]]]] = [
             (Api, "name", [asdict(tally) for tally in generation.apis]),
-            (Operator, "name", [asdict(tally) for tally in generation.operators]),
+            (Operator, "operator", [asdict(row) for row in generation.operators]),
             (Finding, "signature", [asdict(finding) for finding in generation.findings]),
             (State, "key", states),
         ]
@@ -200,6 +204,8 @@ class Store:
             for table, rows in added:
                 if rows:
                     session.execute(insert(table), rows)
+            if generation.widened:
+                session.execute(update(Entry), [{"hash": k, "features": n} for k, n in generation.widened.items()])
         for table, key, rows in changed:
             self._learn_keys(table, key, rows)
 
@@ -236,18 +242,18 @@ class Store:
         """Every API that was ever visited."""
         return [_plain(row, ApiTally) for row in self._rows(Api, Api.name)]
 
-    def operators(self) -> list[OperatorTally]:
+    def operators(self) -> list[OperatorYield]:
         """Every operator that ever made a call."""
-        return [_plain(row, OperatorTally) for row in self._rows(Operator, Operator.name)]
+        return [_plain(row, OperatorYield) for row in self._rows(Operator, Operator.operator)]
 
     def entries(self) -> list[KeptCall]:
         """The corpus, oldest first."""
         return [_plain(row, KeptCall) for row in self._rows(Entry, Entry.number)]
 
-    def entry_hashes(self) -> set[str]:
-        """The hashes of all kept calls."""
+    def entry_features(self) -> dict[str, int]:
+        """How many features each kept call, by its hash, reached first."""
         with self._errors("read"), Session(self._engine) as session:
-            return set(session.scalars(select(Entry.hash)))
+            return {row.hash: row.features for row in session.execute(select(Entry.hash, Entry.features))}
 
     def features(self) -> dict[str, set[str]]:
         """The names of all features seen, by kind."""
@@ -256,6 +262,12 @@ class Store:
             for kind, name in session.execute(select(Feature.kind, Feature.name)):
                 found.setdefault(kind, set()).add(name)
         return found
+
+    def feature_counts(self) -> dict[str, int]:
+        """How many features of each kind were seen."""
+        with self._errors("read"), Session(self._engine) as session:
+            counted = select(Feature.kind, func.count()).group_by(Feature.kind).order_by(Feature.kind)
+            return {row.kind: row[1] for row in session.execute(counted)}
 
     def findings(self) -> list[FindingSummary]:
         """Every distinct finding, oldest first."""
@@ -295,7 +307,7 @@ class Store:
         return self._engine
 
 
-Plain = TypeVar("Plain", ApiTally, OperatorTally, KeptCall, FindingSummary, HistoryPoint)
+Plain = TypeVar("Plain", ApiTally, OperatorYield, KeptCall, FindingSummary, HistoryPoint)
 
 
 def _plain(row: Base, kind: type[Plain]) -> Plain:

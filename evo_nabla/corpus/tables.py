@@ -40,7 +40,6 @@ class Api(Base):
 
     name: Mapped[str] = mapped_column(String, primary_key=True)
     visits: Mapped[int] = mapped_column(Integer, default=0)
-    seeds: Mapped[int] = mapped_column(Integer, default=0)
     calls: Mapped[int] = mapped_column(BigInteger, default=0)
     valid: Mapped[int] = mapped_column(BigInteger, default=0)
     differentiated: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -50,7 +49,7 @@ class Api(Base):
 
 
 class Entry(Base):
-    """One kept call; `call` is its canonical text and `hash` that text's hash."""
+    """One kept call; `call` is its canonical text, `hash` that text's hash, `features` how many it reached first."""
 
     __tablename__ = "entry"
 
@@ -118,12 +117,14 @@ class History(Base):
 
 
 class Operator(Base):
-    """What one variation operator yielded: calls made, calls kept, features reached first."""
+    """What one variation operator yielded, as the strategy counts it."""
 
     __tablename__ = "operator"
 
-    name: Mapped[str] = mapped_column(String, primary_key=True)
-    calls: Mapped[int] = mapped_column(BigInteger, default=0)
+    operator: Mapped[str] = mapped_column(String, primary_key=True)
+    applied: Mapped[int] = mapped_column(BigInteger, default=0)
     valid: Mapped[int] = mapped_column(BigInteger, default=0)
-    kept: Mapped[int] = mapped_column(BigInteger, default=0)
-    features: Mapped[int] = mapped_column(BigInteger, default=0)
+    fruitful: Mapped[int] = mapped_column(BigInteger, default=0)
+    novelty: Mapped[float] = mapped_column(Float, default=0.0)
+    climbed: Mapped[int] = mapped_column(BigInteger, default=0)
+    probability: Mapped[float] = mapped_column(Float, default=0.0)
