@@ -1,0 +1,24 @@
+"""Worker processes: started by path in any interpreter, held to limits, replaced when a call ends them."""
+
+from .errors import WorkerLostError, WorkerStartError
+from .pool import Pool
+from .report import Crash, Finding, Report, Seconds
+from .settings import Limits, WorkerSettings
+from .signature import Parameter, Signature
+from .worker import Worker, WorkerInfo
+
+__all__ = [
+    "Crash",
+    "Finding",
+    "Limits",
+    "Parameter",
+    "Pool",
+    "Report",
+    "Seconds",
+    "Signature",
+    "Worker",
+    "WorkerInfo",
+    "WorkerLostError",
+    "WorkerSettings",
+    "WorkerStartError",
+]

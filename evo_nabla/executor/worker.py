@@ -1,0 +1,268 @@
+"""A worker that survives its calls: whatever a call does to the process costs that one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+from evo_nabla.call import Call, call_to_json
+
+from .errors import (
+    WorkerDiedError,
+    WorkerGarbledError,
+    WorkerGreedyError,
+    WorkerLostError,
+    WorkerSilentError,
+    WorkerStartError,
+)
+from .process import Process
+from .reading import Fields, mapping, sequence, text
+from .report import Crash, Finding, Report, Seconds
+from .settings import WorkerSettings
+from .signature import Signature
+
+_BATCH = 256  # calls a frame: what bounds the memory of both ends when a whole corpus is run
+_ANSWER_SECONDS = 300.0  # for questions about the whole library
+# What the C++ runtime prints when an allocation fails where nothing catches it: the limit's doing, not a bug.
+_OUT_OF_MEMORY = ("std::bad_alloc", "MemoryError", "Cannot allocate memory")
+_CONFIRMING_PATIENCE = 3.0  # times the limit: a call that ends within it was slow, not hanging
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """What a worker says of itself."""
+
+    library: str
+    version: str
+    python: str
+    numpy: str
+    modes: tuple[str, ...]
+    packages: tuple[str, ...]
+    observers: tuple[str, ...]
+    missing: dict[str, str]  # observers that were asked for and cannot run there, with the reason
+    sandbox: str  # "landlock abi N", or "none: " and why not
+
+    @classmethod
+    def from_json(cls, document: object) -> WorkerInfo:
+        """Read a `ready` frame; raises ValueError naming the place."""
+        fields = Fields(document, "ready")
+        texts = sequence(text)
+        return cls(
+            library=fields.read("library", text),
+            version=fields.read("version", text),
+            python=fields.read("python", text),
+            numpy=fields.read("numpy", text),
+            modes=fields.read("modes", texts),
+            packages=fields.read("packages", texts),
+            observers=fields.read("observers", texts),
+            missing=fields.read("missing", mapping(text)),
+            sandbox=fields.read("sandbox", text),
+        )
+
+
+class _RetiredError(Exception):
+    """The worker ended in good order after a report, because the call left something behind."""
+
+
+class Worker:
+    """One target at work. The process behind it is replaced whenever a call ends it."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        """Start the process and wait until its library is imported; raises WorkerStartError."""
+        self._settings = settings
+        self.restarts = 0
+        self._process, self.info = _begin(settings)
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
+        """One report per call, in order; a call that ends the worker is run once more in a fresh one.
+
+        Raises WorkerStartError if the worker cannot be started again.
+        """
+        reports: list[Report] = []
+        while len(reports) < len(calls):
+            rest = calls[len(reports) : len(reports) + _BATCH]
+            try:
+                # Whatever came before a fault stays: list.extend keeps what it took from the generator.
+                reports.extend(_run_batch(self._process, self._settings, rest, observe=True, thorough=thorough))
+            except _RetiredError:
+                self._restart()
+            except WorkerLostError as fault:
+                # A worker that dies after its last report has wronged nobody.
+                blamed = calls[len(reports)] if len(reports) < len(calls) else None
+                reports += self._recover(fault, blamed, thorough)
+        return reports
+
+    def confirm(self, call: Call, *, thorough: bool = False) -> Report:
+        """The report of one call in a fresh worker without observers; a crash or hang there is confirmed."""
+        return _confirm(_confirming(self._settings), call, thorough)
+
+    def describe(self, apis: Sequence[str]) -> dict[str, Signature | None]:
+        """The signatures of APIs by path; None where nothing is known. Raises ValueError for a malformed answer."""
+        answer = self._ask({"kind": "describe", "apis": list(apis)}, "described")
+        signatures = Fields(answer, "described").read("signatures", mapping(_signature))
+        return {api: signatures.get(api) for api in apis}
+
+    def discover(self) -> list[str]:
+        """The paths of all public APIs that can be fuzzed."""
+        return list(Fields(self._ask({"kind": "discover"}, "discovered"), "discovered").read("apis", sequence(text)))
+
+    def memory_mb(self) -> float:
+        """Resident size of the worker in MB."""
+        return self._process.memory_mb()
+
+    def close(self) -> None:
+        """End the process and remove its folder."""
+        self._process.close()
+
+    def _restart(self) -> None:
+        self._process.close()
+        self.restarts += 1
+        self._process, self.info = _begin(self._settings)
+
+    def _recover(self, fault: WorkerLostError, blamed: Call | None, thorough: bool) -> list[Report]:
+        if blamed is None:
+            self._restart()
+            return []
+        report = _blame(self._process, fault)
+        # Both at once: an import takes seconds.
+        confirming = None if isinstance(fault, WorkerGreedyError) else _confirming(self._settings)
+        try:
+            self._restart()
+        except WorkerStartError:
+            if confirming is not None:
+                confirming.process.close()
+            raise
+        return [report if confirming is None else _judge_again(report, _confirm(confirming, blamed, thorough))]
+
+    def _ask(self, command: dict[str, Any], answer: str) -> dict[str, Any]:
+        try:
+            self._process.send(command)
+            document = self._process.receive(_ANSWER_SECONDS)
+            if document["kind"] != answer:
+                raise WorkerGarbledError(f"{document['kind']!r} in answer to {command['kind']!r}")
+        except WorkerLostError:
+            self._restart()
+            raise
+        return document
+
+
+@dataclass
+class _Confirming:
+    """A fresh worker that may still be starting."""
+
+    process: Process
+    settings: WorkerSettings
+
+
+def _begin(settings: WorkerSettings) -> tuple[Process, WorkerInfo]:
+    process = Process(settings)
+    try:
+        return process, WorkerInfo.from_json(process.await_ready())
+    except ValueError as error:
+        process.close()
+        raise WorkerStartError(f"the worker describes itself wrongly: {error}") from None
+    except WorkerStartError:
+        process.close()
+        raise
+
+
+def _confirming(settings: WorkerSettings) -> _Confirming:
+    patient = replace(settings.limits, seconds=settings.limits.seconds * _CONFIRMING_PATIENCE)
+    settings = replace(settings, observers=(), limits=patient)
+    return _Confirming(Process(settings), settings)
+
+
+def _confirm(fresh: _Confirming, call: Call, thorough: bool) -> Report:
+    try:
+        fresh.process.await_ready()
+        return next(_run_batch(fresh.process, fresh.settings, [call], observe=False, thorough=thorough))
+    except WorkerLostError as fault:
+        return _confirmed(_blame(fresh.process, fault))
+    finally:
+        fresh.process.close()
+
+
+def _run_batch(
+    process: Process, settings: WorkerSettings, calls: Sequence[Call], *, observe: bool, thorough: bool
+) -> Iterator[Report]:
+    """The reports of one batch as they come; raises a WorkerLostError at the call to blame, _RetiredError after one."""
+    oracle = {"order": settings.order, "observe": observe, "thorough": thorough}
+    process.forget_output()
+    process.send({"kind": "run", "batch": 0, "calls": [call_to_json(call) for call in calls], "oracle": oracle})
+    expected = 0
+    while True:
+        document = process.receive(settings.limits.seconds)
+        kind = document["kind"]
+        if kind == "report" and expected < len(calls) and document.get("index") == expected:
+            report = _report(document)
+            process.forget_output()
+            expected += 1
+            yield report
+        elif kind == "retired" and expected:
+            raise _RetiredError
+        elif kind == "finished" and expected == len(calls):
+            return
+        else:
+            raise WorkerGarbledError(f"the worker sent {kind!r} out of turn")
+
+
+def _report(document: dict[str, Any]) -> Report:
+    try:
+        report = Report.from_json(document.get("report"))
+    except ValueError as error:
+        raise WorkerGarbledError(f"the worker sent a malformed report: {error}") from None
+    return report
+
+
+def _blame(process: Process, fault: WorkerLostError) -> Report:
+    """The report of the call that ended a worker, not yet confirmed."""
+    signal_name, exit_code = process.end()
+    if isinstance(fault, WorkerSilentError):
+        signal_name, exit_code = "", None  # it was the driver that ended it
+    crash = Crash(signal_name, exit_code, process.tail, confirmed=False)
+    reason = f"{fault}, in mode {process.mode}" if process.mode else f"{fault}"
+    report = Report(fault.status, "inconclusive", reason, seconds=Seconds(0.0, 0.0), crash=crash)
+    if isinstance(fault, WorkerDiedError) and any(marker in process.tail for marker in _OUT_OF_MEMORY):
+        return replace(report, status="rejected", reason=f"out of memory: {reason}")
+    if isinstance(fault, WorkerGreedyError):
+        return report
+    finding = Finding(
+        kind="hang" if report.status == "hung" else "crash",
+        suspect=process.mode or "direct",
+        order=0,
+        discrepancy=float("inf"),
+        values={},
+        message=f"{fault}",
+        detail={"signal": signal_name, "exit_code": exit_code},
+    )
+    return replace(report, verdict="finding", findings=(finding,))
+
+
+def _confirmed(report: Report) -> Report:
+    if report.verdict != "finding" or report.crash is None:
+        return report
+    return replace(report, crash=replace(report.crash, confirmed=True))
+
+
+def _judge_again(first: Report, fresh: Report) -> Report:
+    """What to believe of a call that ended its worker, given its report from a fresh one."""
+    if first.verdict != "finding":
+        return first
+    if fresh.crash is not None and fresh.crash.confirmed:
+        return fresh
+    reason = f"{first.reason}; in a fresh worker: {fresh.status} {fresh.verdict}"
+    return replace(first, verdict="inconclusive", findings=(), reason=reason)
+
+
+def _signature(document: object, place: str) -> Signature | None:
+    return None if document is None else Signature.from_json(document, place)

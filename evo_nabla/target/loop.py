@@ -1,0 +1,216 @@
+"""The worker's loop: takes batches of calls, judges each with the world put right before it, reports one by one."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy as np
+
+from evo_nabla.call import Call, CallError, TensorArgument, call_from_json, walk
+
+from . import backends, limits, sandbox
+from .deny import DenyList
+from .frames import Channel, raise_descriptor
+from .observers import Observers, enter, listen
+from .oracle.judge import JudgeOptions, judge
+from .state import GlobalState
+
+_MODE_BYTES = 32  # of the page that tells the driver which mode runs; the rest of a longer name is cut
+_PATIENCE = 0.05  # seconds that a call's own threads get to end
+_FAILED = 3  # exit status of a worker that could not be configured
+
+Json = Dict[str, Any]
+
+
+def serve(commands: int, reports: int, page: int) -> int:
+    """Configure this process as the driver says, then serve until the driver closes the pipe; the exit status."""
+    channel = Channel(raise_descriptor(commands), raise_descriptor(reports))
+    limits.die_with_driver()
+    limits.bound_files()
+    # Ctrl-C belongs to the driver; and so a call's own KeyboardInterrupt cannot fall between two calls.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.register_at_fork(after_in_child=channel.close)
+    command = channel.receive()
+    if command is None:
+        return 0
+    _show_modes(page)
+    try:
+        worker = _Worker(channel, command)
+    except Exception as error:
+        traceback.print_exc()
+        channel.send({"kind": "failed", "reason": f"{type(error).__name__}: {error}"})
+        return _FAILED
+    channel.send(worker.description())
+    worker.serve()
+    # Not through the library's own clean-up, which may hang or crash after what was done to it.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _show_modes(page: int) -> None:
+    """Write the running mode where the driver can still read it when this process has died."""
+    shared = mmap.mmap(page, _MODE_BYTES)
+    os.close(page)
+
+    def show(mode: str) -> None:
+        shared[:] = mode.encode("ascii", "replace")[:_MODE_BYTES].ljust(_MODE_BYTES, b"\0")
+
+    listen(show)
+
+
+class _Worker:
+    """One library, configured."""
+
+    def __init__(self, channel: Channel, settings: Json) -> None:
+        self._channel = channel
+        self._pid = os.getpid()
+        self._order = int(settings["order"])
+        self._seed = int(settings["seed"])
+        self._elements_in = int(settings["limits"]["elements_in"])
+        self._library = str(settings["library"])
+        self._paths = [str(path) for path in settings["paths"]]
+        folder = Path.cwd()
+        self._sandbox = sandbox.enter(str(folder), str(settings["device"]))
+        sys.path[:0] = self._paths
+        self._backend = backends.load(self._library)
+        limits.bound_memory(int(settings["limits"]["memory_mb"]))
+        self._deny = DenyList(self._library)
+        self._scratch = str(folder / "call")
+        self._state = GlobalState(self._scratch)
+        self._observers = Observers(settings["observers"], self._backend.package_folders, self._paths)
+        self._threads = len(sys._current_frames())
+        self._handlers: Dict[str, Callable[[Json], None]] = {"run": self._run}
+
+    def description(self) -> Json:
+        """What the driver is told once: versions, modes, what is measured and how the process is held."""
+        return {
+            "kind": "ready",
+            "library": self._library,
+            "version": self._backend.version,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "modes": list(self._backend.modes),
+            "packages": list(self._backend.package_folders),
+            "observers": list(self._observers.kinds),
+            "missing": self._observers.missing,
+            "sandbox": self._sandbox,
+        }
+
+    def serve(self) -> None:
+        """Answer commands until the driver closes the pipe."""
+        while True:
+            command = self._channel.receive()
+            if command is None:
+                break
+            self._handlers[command["kind"]](command)
+        self._observers.stop()
+
+    def _run(self, command: Json) -> None:
+        batch, oracle = command["batch"], command["oracle"]
+        options = JudgeOptions(order=int(oracle["order"]), thorough=bool(oracle["thorough"]), seed=self._seed)
+        for index, document in enumerate(command["calls"]):
+            started = time.perf_counter()
+            report = self._report(document, options)
+            if os.getpid() != self._pid:
+                os._exit(0)  # the call forked, and this is the child that came back from it
+            self._tidy()
+            report["features"] = self._observers.drain() if oracle["observe"] else {}
+            report.setdefault("seconds", {})["total"] = time.perf_counter() - started
+            self._channel.send({"kind": "report", "batch": batch, "index": index, "report": report})
+            if self._threads_left():
+                self._channel.send({"kind": "retired", "reason": "the call left threads running"})
+                os._exit(0)
+        self._channel.send({"kind": "finished", "batch": batch})
+
+    def _report(self, document: Json, options: JudgeOptions) -> Json:
+        try:
+            call = call_from_json(document)
+        except CallError as error:
+            return _verdictless("invalid", f"{error}")
+        reason = self._deny.refusal(call)
+        if reason is not None:
+            return _verdictless("denied", reason)
+        if _elements(call) > self._elements_in:
+            return _verdictless("invalid", f"more than {self._elements_in} elements in its tensors")
+        self._state.seed(0)
+        enter("direct")
+        try:
+            return judge(self._backend, call, options)
+        except MemoryError:
+            return _verdictless("rejected", "MemoryError: the memory limit of the worker")
+        except Exception as error:
+            # Ours, not the library's: the oracle turns what the library raises into outcomes.
+            traceback.print_exc()
+            return _verdictless("invalid", f"the oracle failed: {_one_line(error)}{_place(error)}")
+        except BaseException as error:
+            return _verdictless("rejected", f"raised {_one_line(error)}")
+
+    def _tidy(self) -> None:
+        self._backend.reset()
+        self._state.restore()
+        with os.scandir(self._scratch) as entries:
+            left = [entry.path for entry in entries]
+        for path in left:
+            _remove(Path(path))
+
+    def _threads_left(self) -> bool:
+        """Whether Python threads of a call go on: they would slow every later call, and be blamed on it."""
+        if len(sys._current_frames()) <= self._threads:
+            return False
+        deadline = time.monotonic() + _PATIENCE
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        return len(sys._current_frames()) > self._threads
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(str(path), ignore_errors=True)
+    else:
+        path.unlink()
+
+
+def _verdictless(status: str, reason: str) -> Json:
+    return {
+        "status": status,
+        "verdict": "inconclusive",
+        "reason": reason,
+        "findings": [],
+        "discrepancy": 0.0,
+        "values": {},
+        "modes": {},
+        "differentiated": False,
+        "seconds": {"library": 0.0},
+    }
+
+
+def _elements(call: Call) -> int:
+    total = 0
+    for _, argument in walk(call):
+        if isinstance(argument, TensorArgument):
+            size = 1
+            for length in argument.shape:
+                size *= length
+            total += size
+    return total
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:500]
+
+
+def _place(error: BaseException) -> str:
+    frames: List[Any] = traceback.extract_tb(error.__traceback__)
+    last: Optional[Any] = frames[-1] if frames else None
+    return f" ({Path(last.filename).name}:{last.lineno})" if last else ""

@@ -1,0 +1,67 @@
+"""Observers of coverage: what a call reached for the first time, per kind of feature."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Sequence, Tuple
+
+from .protocol import Observer
+
+__all__ = ["Observer", "Observers", "enter", "listen"]
+
+_listeners: List[Callable[[str], object]] = []
+
+
+def enter(mode: str) -> None:
+    """The oracle says which mode of the call runs now; an observer may attribute features to it, and a crash is
+    blamed on it."""
+    for listener in _listeners:
+        listener(mode)
+
+
+def listen(listener: Callable[[str], object]) -> None:
+    """Have every later `enter` call this too."""
+    _listeners.append(listener)
+
+
+class Observers:
+    """The observers that a campaign asked for and this interpreter can offer."""
+
+    def __init__(self, kinds: Sequence[str], packages: Sequence[str], folders: Sequence[str]) -> None:
+        """Load observers by kind; `packages` are the library's package folders, `folders` the user's own."""
+        self.missing: Dict[str, str] = {}
+        self._active: List[Observer] = []
+        for kind in kinds:
+            self._add(kind, packages, folders)
+        for observer in self._active:
+            observer.start()
+            listen(observer.enter)
+
+    def _add(self, kind: str, packages: Sequence[str], folders: Sequence[str]) -> None:
+        try:
+            self._active.append(_load(kind, packages, folders))
+        except ImportError as error:
+            self.missing[kind] = f"{error}"
+
+    @property
+    def kinds(self) -> Tuple[str, ...]:
+        """The kinds of features that are measured."""
+        return tuple(observer.kind for observer in self._active)
+
+    def drain(self) -> Dict[str, List[str]]:
+        """New features by kind; kinds without any are left out."""
+        drained = ((observer.kind, observer.drain()) for observer in self._active)
+        return {kind: features for kind, features in drained if features}
+
+    def stop(self) -> None:
+        """End all measuring."""
+        for observer in self._active:
+            observer.stop()
+
+
+def _load(kind: str, packages: Sequence[str], folders: Sequence[str]) -> Observer:
+    if kind == "line":
+        # Here and not above: coverage.py is the one thing that the library's interpreter need not have.
+        from .line import LineObserver
+
+        return LineObserver(packages, folders)
+    raise ValueError(f"no observer is called {kind!r}; there is: line")

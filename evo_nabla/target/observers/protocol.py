@@ -1,0 +1,27 @@
+"""What an observer of coverage is: something that says which features a call reached for the first time."""
+
+from __future__ import annotations
+
+from typing import List, Protocol
+
+
+class Observer(Protocol):
+    """Measures one kind of feature inside the worker."""
+
+    kind: str  # the key of its features in a report: "line"
+
+    def start(self) -> None:
+        """Begin to measure; called once, after the library's import."""
+        ...
+
+    def enter(self, mode: str) -> None:
+        """A mode of the current call begins; for observers that attribute features to modes."""
+        ...
+
+    def drain(self) -> List[str]:
+        """The features reached since the last drain that were never drained before, sorted."""
+        ...
+
+    def stop(self) -> None:
+        """End measuring for good."""
+        ...
