@@ -11,7 +11,9 @@ Value = TypeVar("Value", bound=Callable[..., Any])
 Rule = Callable[..., Any]
 
 
-def rules(reverse: Optional[Rule] = None, forward: Optional[Rule] = None) -> Callable[[Value], Value]:
+def rules(
+    reverse: Optional[Rule] = None, forward: Optional[Rule] = None, transformable: bool = False
+) -> Callable[[Value], Value]:
     """Replace the derivative of a function of n tensors and one result by hand-written rules.
 
     `reverse(cotangent, *inputs)` returns one cotangent, or a tuple of n; `forward(*tangents, *inputs)` returns the
@@ -20,15 +22,21 @@ def rules(reverse: Optional[Rule] = None, forward: Optional[Rule] = None) -> Cal
 
     The context goes to `forward`, not to a `setup_context`: functional transforms then refuse the operator instead of
     differentiating it twice in forward mode, which PyTorch gets wrong for every split function (pytorch#197867).
+    `transformable` asks for the split form nevertheless, where PyTorch has it (since 2.0).
     """
 
     def decorate(value: Value) -> Value:
-        def remember(context: Any, *inputs: Any) -> Any:
+        def remember(context: Any, inputs: Any, output: Any) -> None:
             context.save_for_backward(*inputs)
             context.save_for_forward(*inputs)
+
+        def remember_and_call(context: Any, *inputs: Any) -> Any:
+            remember(context, inputs, None)
             return value(*inputs)
 
-        namespace: Dict[str, Any] = {"forward": staticmethod(remember)}
+        namespace: Dict[str, Any] = {"forward": staticmethod(remember_and_call)}
+        if transformable and hasattr(torch.autograd.Function, "setup_context"):
+            namespace = {"forward": staticmethod(value), "setup_context": staticmethod(remember)}
         if reverse is not None:
             namespace["backward"] = staticmethod(lambda context, cotangent: reverse(cotangent, *context.saved_tensors))
         if forward is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Dict, List, Optional, Tuple
 
 import torch
@@ -125,6 +126,14 @@ def inner_gradient(x: Tensor) -> Tensor:
         y = x * 1 if x.requires_grad else (x * 1).requires_grad_()
         (gradient,) = torch.autograd.grad((y**3).sum(), y, create_graph=True)
     return gradient
+
+
+def talkative(x: Tensor) -> Tensor:
+    """Floods the standard streams, at the level of file descriptors."""
+    for descriptor in (1, 2):
+        for _line in range(2000):
+            os.write(descriptor, b"warning: this operator says more than anybody wants to hear\n")
+    return x.sin()
 
 
 def refused(x: Tensor) -> Tensor:

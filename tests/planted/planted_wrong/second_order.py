@@ -68,6 +68,22 @@ def reverse_over_forward(x: Tensor) -> Tensor:
     return -x.cos()
 
 
+@rules(reverse=lambda g, x: g * x.cos(), forward=lambda v, x: -2 * v * x.cos(), transformable=True)
+def transformable_sine_wrong_in_forward(x: Tensor) -> Tensor:
+    """A building block: the sine with a wrong forward rule, under functional transforms too."""
+    return x.sin()
+
+
+@rules(
+    reverse=lambda g, x: g * x.sin(),
+    forward=lambda v, x: v * transformable_sine_wrong_in_forward(x),
+    transformable=True,
+)
+def forward_over_forward(x: Tensor) -> Tensor:
+    """Only forward over forward is wrong: the forward rule uses a function whose forward rule is wrong."""
+    return -x.cos()
+
+
 @rules(reverse=lambda g, x: g * sine_raising_in_reverse(x), forward=lambda v, x: v * x.sin())
 def raises_in_reverse_over_reverse(x: Tensor) -> Tensor:
     """The second backward raises."""
