@@ -1,0 +1,141 @@
+"""Tensors' contents: values out of seeds and fills, numbers made to fit a dtype, content carried over to another shape or dtype."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace as with_fields
+
+from evo_nabla.call import CallError, Content, Fill, Layout, Number, Seeded, TensorArgument, Values
+from evo_nabla.call.dtypes import COMPLEX, DTYPES, FLOATING, INTEGER
+from evo_nabla.call.kinds import check_kind
+from evo_nabla.call.materialise import materialise
+
+# A tensor with more elements keeps its seed or fill: writing it out would cost more than running it.
+WRITTEN_OUT = 256
+CONTIGUOUS = Layout()
+
+
+def family(dtype: str) -> str:
+    """ "bool", "integer", "floating" or "complex"."""
+    return DTYPES[dtype].family
+
+
+def elements(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+def fit(number: Number, dtype: str) -> Number:
+    """The nearest thing to `number` that is written in `dtype`: its real part, true unless zero, clamped to an integer's range."""
+    kind = DTYPES[dtype].family
+    if kind == COMPLEX:
+        return complex(number)
+    real = number.real
+    if kind == FLOATING:
+        return float(real)
+    if kind != INTEGER:
+        return bool(real)
+    low, high = integer_range(dtype)
+    if isinstance(real, float) and not math.isfinite(real):
+        return high if real > 0 else low
+    return max(low, min(high, round(real)))
+
+
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The least and the greatest integer of an integer dtype."""
+    return int(DTYPES[dtype].lowest), int(DTYPES[dtype].highest)
+
+
+def values_of(tensor: TensorArgument) -> list[Number] | None:
+    """The logical values, row-major, as Python numbers; None for a tensor too large to be written out."""
+    count = elements(tensor.shape)
+    if count > WRITTEN_OUT:
+        return None
+    if isinstance(tensor.content, Values):
+        return list(tensor.content.flat)
+    if isinstance(tensor.content, Fill):
+        return [tensor.content.value] * count
+    values: list[Number] = materialise(tensor).ravel().tolist()
+    return values
+
+
+def with_values(tensor: TensorArgument, values: list[Number]) -> TensorArgument:
+    """The tensor with these values, each made to fit its dtype."""
+    return with_fields(tensor, content=Values(tuple([fit(value, tensor.dtype) for value in values])))
+
+
+def fresh(dtype: str, shape: tuple[int, ...], low: float = -2.0, high: float = 2.0, kind: str = "uniform") -> Seeded:
+    """A new random seed over a range that makes sense in `dtype`; a kind that dtype or shape do not suit becomes uniform."""
+    return suited(Seeded(int(random.random() * 2**32), low, high, kind), dtype, shape)
+
+
+def suited(content: Seeded, dtype: str, shape: tuple[int, ...]) -> Seeded:
+    """The seed with a range and a kind that this dtype and shape allow; an integer range holds at least two integers."""
+    kind = content.kind
+    try:
+        check_kind(kind, shape, DTYPES[dtype], "")
+    except CallError:
+        kind = "uniform"
+    if DTYPES[dtype].family != INTEGER:
+        return Seeded(content.seed, float(content.low.real), float(content.high.real), kind)
+    least, greatest = integer_range(dtype)
+    span = max(2, elements(shape)) if kind == "distinct" else 2
+    if greatest - least < span:
+        kind, span = "uniform", 2
+    low = max(least, min(greatest - span, math.floor(content.low.real)))
+    return Seeded(content.seed, low, max(low + span, min(greatest, math.ceil(content.high.real))), kind)
+
+
+def reshaped(tensor: TensorArgument, shape: tuple[int, ...]) -> TensorArgument:
+    """The tensor with another shape: a seed or fill stays, values repeat or are cut; a layout that no longer fits is dropped."""
+    if shape == tensor.shape:
+        return tensor
+    content: Content = tensor.content
+    if isinstance(content, Values):
+        content = _stretched(content, tensor.dtype, shape)
+    elif isinstance(content, Seeded):
+        content = suited(content, tensor.dtype, shape)
+    return with_fields(tensor, shape=shape, content=content, layout=fitting_layout(tensor.layout, shape))
+
+
+def _stretched(content: Values, dtype: str, shape: tuple[int, ...]) -> Content:
+    old, count = content.flat, elements(shape)
+    if not old or count > WRITTEN_OUT:
+        numbers = [value.real for value in old if math.isfinite(value.real)]
+        low, high = min(numbers, default=-1), max(numbers, default=1)
+        return fresh(dtype, shape, max(low, -1e6), min(high, 1e6)) if low < high else Fill(fit(low, dtype))
+    repeats = -(-count // len(old))
+    return Values((old * repeats)[:count])
+
+
+def is_square(shape: tuple[int, ...]) -> bool:
+    return len(shape) >= 2 and shape[-1] == shape[-2]
+
+
+def fitting_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
+    """The layout, or contiguous where it needs other dimensions than `shape` has."""
+    return layout if layout.kind in possible_layouts(shape) else CONTIGUOUS
+
+
+def possible_layouts(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """The named layouts a tensor of this shape can have."""
+    kinds = ["contiguous"]
+    if len(shape) >= 1:
+        kinds += ["strided", "expanded"]
+    if len(shape) >= 2:
+        kinds.append("transposed")
+    if len(shape) in (4, 5):
+        kinds.append("channels_last")
+    return tuple(kinds)
+
+
+def cast(tensor: TensorArgument, dtype: str) -> TensorArgument:
+    """The tensor in another dtype: values converted, a seed's range made sensible there."""
+    content: Content = tensor.content
+    if isinstance(content, Values):
+        content = Values(tuple([fit(value, dtype) for value in content.flat]))
+    elif isinstance(content, Fill):
+        content = Fill(fit(content.value, dtype))
+    else:
+        content = suited(content, dtype, tensor.shape)
+    return with_fields(tensor, dtype=dtype, content=content)

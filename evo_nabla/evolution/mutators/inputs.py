@@ -1,0 +1,28 @@
+"""Mutators of `diff`: which of the call's tensors are differentiated."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace as with_fields
+from typing import Optional
+
+from evo_nabla.call import Call
+from evo_nabla.evolution.anatomy import Anatomy
+from evo_nabla.evolution.context import Context, Mutation
+
+
+def subset(anatomy: Anatomy, context: Context) -> Optional[Call]:
+    """Some, not all, of the floating and complex inputs are differentiated."""
+    paths = [path for path, _ in anatomy.floating if not path.startswith("init.")]
+    if len(paths) < 2:
+        return None
+    chosen = random.sample(paths, random.randrange(1, len(paths)))
+    return with_fields(anatomy.call, diff=tuple([path for path in paths if path in chosen]))
+
+
+def everything(anatomy: Anatomy, context: Context) -> Optional[Call]:
+    """Every floating and complex input is differentiated."""
+    return None if anatomy.call.diff is None else with_fields(anatomy.call, diff=None)
+
+
+MUTATORS: dict[str, Mutation] = {"subset": subset, "everything": everything}
