@@ -55,7 +55,7 @@ class OnceDifferentiable(torch.autograd.Function):  # type: ignore[misc]
         return x.sin()
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(context: Any, cotangent: Tensor) -> Tensor:
         (x,) = context.saved_tensors
         return cotangent * x.cos()
@@ -63,7 +63,7 @@ class OnceDifferentiable(torch.autograd.Function):  # type: ignore[misc]
 
 def once(x: Tensor) -> Tensor:
     """A custom function marked as differentiable once: the second order raises."""
-    return OnceDifferentiable.apply(x)  # type: ignore[no-any-return]
+    return OnceDifferentiable.apply(x)
 
 
 @rules(reverse=lambda g, x: g * x.cos(), forward=lambda v, x: v * x.cos())
