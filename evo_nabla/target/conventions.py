@@ -15,13 +15,21 @@ _FILE = Path(__file__).with_name("conventions.json")
 class Conventions:
     """The conventions of one library.
 
-    `unsupported` patterns are how the library says that a derivative is not implemented; `detached` APIs cut the
-    gradient, and `surrogate` APIs replace it, by contract.
+    `unsupported` patterns are how the library says that a derivative is not implemented, `contracts` are refusals that it documents,
+    and `apis` names those whose gradient differs from their function's by contract.
     """
 
-    def __init__(self, unsupported: List[Tuple[Pattern[str], str]], apis: List[Tuple[str, str, str]]) -> None:
+    def __init__(
+        self,
+        unsupported: List[Tuple[Pattern[str], str]],
+        contracts: List[Tuple[Pattern[str], str]],
+        apis: List[Tuple[str, str, str]],
+        structures: List[Tuple[str, str, str]],
+    ) -> None:
         self._unsupported = unsupported
+        self._contracts = contracts
         self._apis = apis
+        self._structures = structures
 
     @classmethod
     def of(cls, library: str) -> Conventions:
@@ -32,6 +40,13 @@ class Conventions:
         """Whether an error message says that a derivative is not implemented."""
         return any(pattern.search(message) for pattern, _ in self._unsupported)
 
+    def excuse(self, message: str) -> Optional[str]:
+        """Why an exception of an AD mode is a documented contract and no bug, or None."""
+        for pattern, reason in self._contracts:
+            if pattern.search(message):
+                return reason
+        return None
+
     def of_api(self, api: str) -> Optional[Tuple[str, str]]:
         """(label, reason) when the API's gradient differs from its function's by contract, else None."""
         for glob, label, reason in self._apis:
@@ -39,11 +54,18 @@ class Conventions:
                 return label, reason
         return None
 
+    def structures(self, api: str) -> List[Tuple[str, str]]:
+        """(argument path, structure) of the inputs that an API takes to be Hermitian or triangular: directions must
+        keep that structure, since the gradient is only meant along it."""
+        return [(path, structure) for glob, path, structure in self._structures if fnmatch.fnmatchcase(api, glob)]
+
 
 @lru_cache(maxsize=None)
 def _load(library: str) -> Conventions:
     data = json.loads(_FILE.read_text(encoding="utf-8")).get(library, {})
     return Conventions(
         [(re.compile(item["pattern"], re.IGNORECASE), item["reason"]) for item in data.get("unsupported", [])],
+        [(re.compile(item["pattern"], re.IGNORECASE), item["reason"]) for item in data.get("contracts", [])],
         [(item["api"], item["label"], item["reason"]) for item in data.get("apis", [])],
+        [(item["api"], item["argument"], item["structure"]) for item in data.get("structures", [])],
     )

@@ -81,6 +81,13 @@ _NAMES: Dict[Any, str] = {
     )
     if hasattr(torch, name)
 }  # fmt: skip
+_NUMPY_OF: Dict[Any, Any] = {
+    torch.float16: np.float16,
+    torch.float32: np.float32,
+    torch.float64: np.float64,
+    torch.complex64: np.complex64,
+    torch.complex128: np.complex128,
+}
 _INTERNAL = re.compile(r"INTERNAL ASSERT FAILED|please report a bug to PyTorch", re.IGNORECASE)
 # The dual level is torch's own context; `torch.func` came with 2.0.
 _FUNC: Any = getattr(torch, "func", None)
@@ -101,6 +108,8 @@ def _is_differentiable(tensor: Tensor) -> bool:
 def _to_numpy(tensor: Tensor) -> np.ndarray:
     """The values of a dense tensor; bfloat16 and float8 as float32, complex32 as complex64."""
     value = tensor.detach()
+    if value._is_zerotensor():
+        return np.zeros(tuple(value.shape), dtype=_NUMPY_OF.get(value.dtype, np.float32))
     if value.layout is not torch.strided:
         value = value.to_dense()
     if value.is_complex():

@@ -1,0 +1,402 @@
+"""The judgement of one call, step by step in the order of the plan: state, status, outputs, derivatives by order."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from evo_nabla.call import Call, call_hash
+
+from ..backends.protocol import Backend, Description, ModeError, Primal, Program, Pullback, Refused
+from ..conventions import Conventions
+from .compare import ANALYTIC, PRECISIONS, discrepancy, largest
+from .investigate import noise, perturbed
+from .directions import projection
+from .levels import Level, Readings, draw, read_all
+from .lowprecision import judge_low_level
+from .reference import judge_reference
+from .space import Pulled, RealFunction, Space, Vector, same_metadata
+from .state import judge_replay
+from .values import judge_values
+from .verdict import Judgement
+
+
+class JudgeOptions(NamedTuple):
+    """How far to go with a call: order of differentiation, `thorough` for confirmation and `check` (functional
+    transforms too), the limits of elements and seconds after which the rest is left out."""
+
+    order: int = 2
+    thorough: bool = False
+    seed: int = 0
+    elements_in: int = 2**16
+    elements_out: int = 2**16
+    seconds: float = 5.0
+
+
+_PRECISE = ("float64", "complex128")
+# Functional transforms differ from the tape in few formulas and cost as much again: one call in eight runs them.
+_TRANSFORM_SHARE = 8
+
+
+def judge(backend: Backend, call: Call, options: JudgeOptions) -> Dict[str, Any]:
+    """Run a call through the oracle; the report's JSON value (docs/architecture.md), less what the worker adds."""
+    judgement = Judgement()
+    try:
+        program = backend.prepare(call)
+    except Refused as error:
+        judgement.status = "rejected"
+        judgement.doubt(f"refused: {_line(str(error))}")
+        return judgement.to_json()
+    except ModeError as error:
+        _reject(judgement, error)
+        return judgement.to_json()
+    _Trial(backend, call, options, program, judgement).run()
+    return judgement.to_json()
+
+
+def _reject(judgement: Judgement, error: ModeError) -> None:
+    judgement.status = "rejected"
+    judgement.modes["direct"] = "rejected"
+    judgement.doubt(f"rejected: {_line(error.message)}")
+    if error.problem == "internal":
+        judgement.add("internal_assert", "direct", 0, _line(error.message))
+
+
+def _line(text: str) -> str:
+    """The first line of a message, shortened."""
+    first = text.strip().splitlines()[0] if text.strip() else ""
+    return first if len(first) <= 300 else first[:297] + "..."
+
+
+class _Trial:
+    """One call on its way through the judgement."""
+
+    def __init__(
+        self, backend: Backend, call: Call, options: JudgeOptions, program: Program, judgement: Judgement
+    ) -> None:
+        self.backend, self.call, self.options, self.judgement = backend, call, options, judgement
+        self.program = program
+        self.hash = int(call_hash(call)[:8], 16)
+        self.random = np.random.RandomState((self.hash + options.seed) % 2**32)
+        self.deadline = time.perf_counter() + options.seconds
+        self.conventions = Conventions.of(backend.name)
+        self.precision = PRECISIONS.get(program.lowest, PRECISIONS["float64"])
+        self.convention = self.conventions.of_api(call.api)
+        self.deterministic = True
+
+    def run(self) -> None:
+        """Judge; what is found goes to the judgement."""
+        primal = self._direct_twice()
+        if primal is None or not self._worth_differentiating(primal):
+            return
+        lowest = self.program.lowest
+        self.precision = PRECISIONS.get(lowest, PRECISIONS["float64"])
+        level = self._first_level(self.program, primal, self.random)
+        if lowest in _PRECISE:
+            self._climb(level, primal, None)
+        else:
+            self._climb(level, primal, self._precise_level(level))
+        if self.program.stateful and self.deterministic and not self.judgement.findings and not self.program.random:
+            judge_replay(self.program, self.judgement, level)
+
+    # -- order 0 -------------------------------------------------------------------------------------------------
+
+    def _direct_twice(self) -> Optional[Primal]:
+        try:
+            first = self.program.direct()
+        except ModeError as error:
+            _reject(self.judgement, error)
+            return None
+        try:
+            second = self.program.direct()
+        except ModeError as error:
+            self.judgement.doubt(f"nondeterministic: the second run raised {_line(error.message)}")
+            return None
+        self.judgement.modes["direct"] = "ok"
+        if not _equal(first.values + first.others, second.values + second.others):
+            self.judgement.doubt("nondeterministic: two direct runs differ")
+            self.deterministic = False
+        return second
+
+    def _worth_differentiating(self, primal: Primal) -> bool:
+        elements_in = sum(leaf.value.size for leaf in self.program.leaves)
+        elements_out = sum(value.size for value in primal.values)
+        if elements_in > self.options.elements_in or elements_out > self.options.elements_out:
+            self.judgement.doubt(f"too large: {elements_in} elements in, {elements_out} out")
+            return False
+        return bool(self.program.leaves) and bool(primal.values)
+
+    # -- orders ≥ 1 ----------------------------------------------------------------------------------------------
+
+    def _precise_level(self, level: Level) -> Optional[Level]:
+        """The same level of the same (rounded) inputs in float64; None if the call does not run there."""
+        try:
+            program = self.backend.prepare(self.call, precise=True)
+            primal = program.direct()
+        except (Refused, ModeError):
+            self.judgement.doubt("no reference: the call does not run in float64")
+            return None
+        if [value.shape for value in primal.values] != [value.shape for value in self.program.direct().values]:
+            self.judgement.doubt("no reference: another result in float64")
+            return None
+        if len(program.leaves) != len(self.program.leaves):
+            self.judgement.doubt("no reference: other inputs in float64")
+            return None
+        precise = self._first_level(program, primal, np.random.RandomState(0))
+        if precise.u.size != level.u.size or precise.x.size != level.x.size:
+            self.judgement.doubt("no reference: another result in float64")
+            return None
+        precise.u, precise.v = level.u, level.v
+        return precise
+
+    def _first_level(self, program: Program, primal: Primal, random: np.random.RandomState) -> Level:
+        """Order 1 of a program, with directions drawn from `random`; outputs that are not finite get no weight."""
+        values = [leaf.value for leaf in program.leaves]
+        domain, codomain = Space(values), Space(primal.values)
+        function = program.function()
+        assert function is not None
+        project = projection(program, domain, self.conventions.structures(self.call.api), self.call)
+        x = domain.flatten(values)
+        outputs = codomain.flatten(primal.values)
+        u = draw(random, np.ones(codomain.size))
+        u = np.where(np.isfinite(outputs), u, 0.0)
+        return Level(RealFunction(function, domain, codomain), x, u, project(draw(random, x)), project)
+
+    def _climb(self, level: Level, primal: Primal, precise: Optional[Level]) -> None:
+        """Judge order after order, as long as the order below gave something to differentiate."""
+        unavailable: Dict[str, Any] = {}
+        below: Optional[Readings] = None
+        for order in range(1, self.options.order + 1):
+            readings = read_all(level, unavailable)
+            self._note_problems(order, readings)
+            if not self.deterministic:
+                return  # what the modes give cannot be compared, whether they run can
+            if order == 1:
+                level, readings = self._declared(level, readings, primal, precise)
+                self._compare_primals(readings, primal)
+                self._compare_metadata(readings, primal)
+            elif below is not None:
+                self._compare_recorded(level, readings, below)
+            if not readings.given:
+                return
+            self.judgement.differentiated = True
+            self._judge_level(level, readings, precise)
+            unavailable.update(readings.problems)
+            reverse = readings.given.get("reverse" if order == 1 else "r" * order)
+            if order == self.options.order or reverse is None or self._blocked(order):
+                return
+            below = readings
+            random = np.random.RandomState((self.hash + order) % 2**32)
+            level = level.above(random)
+            if precise is not None:
+                upper = precise.above(np.random.RandomState(0))
+                upper.u, upper.v = level.u, level.v
+                precise = upper
+
+    def _blocked(self, order: int) -> bool:
+        """Whether the next order would only repeat what this one found, or time is up."""
+        if any(finding.order <= order and finding.kind != "precision" for finding in self.judgement.findings):
+            return True
+        if time.perf_counter() > self.deadline:
+            self.judgement.doubt(f"time: order {order + 1} left out")
+            return True
+        return False
+
+    def _judge_level(self, level: Level, readings: Readings, precise: Optional[Level]) -> None:
+        if precise is None:
+            if self.program.lowest not in _PRECISE:
+                return
+            if not np.all(np.isfinite(level.x)):
+                self.judgement.doubt("non-finite input")
+                return
+            judge_reference(self.call, level, readings, self.judgement)
+            judge_values(level, readings, self.judgement, self._excuse(level))
+            self._transforms(level, readings)
+            return
+        judge_low_level(level, readings, precise, self.precision, self.program.lowest, self.judgement, self.convention)
+
+    def _excuse(self, level: Level) -> Optional[str]:
+        """Why a differing derivative of this API is no bug, by a documented convention."""
+        if self.convention is None:
+            return None
+        label, reason = self.convention
+        domain, codomain = level.function.domain, level.function.codomain
+        if label == "gauge" and not (domain.is_complex or codomain.is_complex):
+            return None
+        if label == "subspace" and not (domain.is_complex or _is_oblong(domain.parts[0].shape)):
+            return None
+        return f"convention: {label}: {reason}"
+
+    def _declared(self, level: Level, readings: Readings, primal: Primal, precise: Optional[Level]) -> Any:
+        """Leave out of u the outputs that the library declares not differentiable, if it differentiates others."""
+        reverse = readings.given.get("reverse")
+        if reverse is None or not isinstance(reverse.result.raw, Pullback):
+            return level, readings
+        kept = reverse.result.raw.differentiable
+        if all(kept) or not any(kept):
+            return level, readings
+        mask = np.ones(level.u.size)
+        for part, keep in zip(level.function.codomain.parts, kept):
+            if not keep:
+                mask[part.start : part.stop] = 0.0
+        level.u = level.u * mask
+        if precise is not None:
+            precise.u = level.u
+        return level, read_all(level, {})
+
+    # -- statuses, outputs, metadata -----------------------------------------------------------------------------
+
+    def _note_problems(self, order: int, readings: Readings) -> None:
+        modes = self.judgement.modes
+        for mode in readings.given:
+            modes[mode] = "ok"
+        for mode, (problem, message) in readings.problems.items():
+            modes[mode] = "unsupported" if problem == "unsupported" else "raised"
+            if problem == "internal":
+                self.judgement.add("internal_assert", mode, order, _line(message))
+            elif problem == "raised":
+                excuse = self.conventions.excuse(message)
+                if excuse is not None:
+                    self.judgement.doubt(f"convention: {excuse}")
+                    continue
+                works = ", ".join(readings.given) or "direct"
+                self.judgement.add(
+                    "status", mode, order, _line(message), detail={"works": works, "raised": _line(message)}
+                )
+
+    def _compare_primals(self, readings: Readings, primal: Primal) -> None:
+        """The same outputs in every mode, NaN and infinity patterns included."""
+        for mode, reading in readings.given.items():
+            found = reading.result.raw.values
+            if len(found) != len(primal.values):
+                self.judgement.add("output", mode, 0, f"{len(found)} outputs instead of {len(primal.values)}")
+                continue
+            if any(a.shape != b.shape for a, b in zip(found, primal.values)) or _equal(found, primal.values):
+                continue
+            self._judge_outputs(mode, found, primal)
+
+    def _judge_outputs(self, mode: str, found: Sequence[np.ndarray], primal: Primal) -> None:
+        space = Space(primal.values)
+        a, b = space.flatten(found), space.flatten(primal.values)
+        with np.errstate(all="ignore"):
+            scale = largest(np.abs(b[np.isfinite(b)]))
+        eps = self.precision.eps
+        worst = largest(discrepancy(a, b, 64 * eps, 64 * eps * scale))
+        if worst <= 1:
+            return
+        if self.program.random:
+            self.judgement.doubt("random numbers are drawn differently when gradients are recorded")
+            return
+        spread = self._output_spread(space, b)
+        worst = largest(discrepancy(a, b, 64 * eps, 64 * eps * scale + 16 * spread))
+        if worst <= 1:
+            self.judgement.doubt("ill-conditioned: outputs differ between modes by what a rounding of the input explains")
+            return
+        index = int(np.argmax(discrepancy(a, b, 64 * eps, 64 * eps * scale + 16 * spread)))
+        values = {"direct": float(b[index]), mode: float(a[index])}
+        self.judgement.add("output", mode, 0, f"the output differs from the direct call's ({mode})", worst, values)
+
+    def _output_spread(self, space: Space, base: Vector) -> Vector:
+        function = self.program.function()
+        assert function is not None
+        domain = Space([leaf.value for leaf in self.program.leaves])
+        x = domain.flatten([leaf.value for leaf in self.program.leaves])
+        spread = np.zeros(base.size)
+        random = np.random.RandomState(5)
+        for _ in range(3):
+            try:
+                other = space.flatten(function.value(domain.unflatten(perturbed(x, self.precision.eps, random))))
+            except ModeError:
+                continue
+            with np.errstate(all="ignore"):
+                spread = np.fmax(spread, np.abs(other - base))
+        return spread
+
+    def _compare_metadata(self, readings: Readings, primal: Primal) -> None:
+        """Outputs with the direct call's shape, dtype and device; gradients with their input's, tangents with their
+        output's."""
+        leaves = [Description(leaf.shape, leaf.dtype, "cpu") for leaf in self.program.leaves]
+        for mode, reading in readings.given.items():
+            raw = reading.result.raw
+            derivative = raw.gradient_descriptions if isinstance(raw, Pullback) else raw.tangent_descriptions
+            expected = leaves if isinstance(raw, Pullback) else raw.descriptions
+            for what, problem in (
+                ("output", same_metadata(primal.descriptions, raw.descriptions)),
+                ("gradient" if isinstance(raw, Pullback) else "tangent", same_metadata(expected, derivative)),
+            ):
+                if problem is not None:
+                    self.judgement.add("metadata", mode, 1, f"{what}: {problem}")
+
+    def _compare_recorded(self, level: Level, readings: Readings, below: Readings) -> None:
+        """The gradient itself must be the same whether or not it is recorded for another differentiation."""
+        lower, name = level.below, _reverse_name(level)
+        before = below.given.get(name)
+        if lower is None or before is None or self.program.random:
+            return
+        eps = self.precision.eps
+        with np.errstate(all="ignore"):
+            scale = largest(np.abs(before.vector[np.isfinite(before.vector)]))
+        for mode in ("r" + level.inner, "f" + level.inner):
+            reading = readings.given.get(mode)
+            if reading is None:
+                continue
+            found = discrepancy(reading.result.outputs, before.vector, ANALYTIC, 2**10 * eps * scale)
+            if largest(found) <= 1:
+                continue
+            spread = noise(lower, {name: before}, eps)[name].vector
+            found = discrepancy(reading.result.outputs, before.vector, ANALYTIC, 2**10 * eps * scale + 16 * spread)
+            if largest(found) <= 1:
+                self.judgement.doubt("ill-conditioned: the gradient differs when it is recorded, within rounding")
+                continue
+            index = int(np.argmax(found))
+            values = {name: float(before.vector[index]), mode: float(reading.result.outputs[index])}
+            self.judgement.add(
+                "gradient", mode, level.order - 1, "the gradient differs when it is recorded", largest(found), values
+            )
+            return
+
+    def _transforms(self, level: Level, readings: Readings) -> None:
+        """At order 2 the library's functional transforms must give what its tape gives."""
+        if level.order != 2 or "rr" not in readings.given:
+            return
+        if not self.options.thorough and self.hash % _TRANSFORM_SHARE:
+            return
+        function = self.program.function(functional=True)
+        if function is None:
+            return
+        below = level.below
+        assert below is not None
+        real = RealFunction(function, below.function.domain, below.function.codomain).reverse()
+        tape = readings.given["rr"]
+        try:
+            pulled: Pulled = real.pull(level.x, level.u)
+        except ModeError as error:
+            self.judgement.modes["func_rr"] = "unsupported" if error.problem != "internal" else "raised"
+            return
+        self.judgement.modes["func_rr"] = "ok"
+        with np.errstate(all="ignore"):
+            terms = pulled.gradient * level.v
+            number, size = float(terms.sum()), float(np.abs(terms).sum())
+        error_bar = 1e-9 * (size if np.isfinite(size) else 0.0)
+        found = float(discrepancy(number, tape.number, ANALYTIC, error_bar))
+        if found > 1 and np.isfinite(tape.number):
+            values = {"rr": tape.number, "func_rr": number}
+            self.judgement.add(
+                "transform", "func_rr", 2, "the functional transforms' second derivative differs from the tape's", found, values
+            )
+
+
+def _is_oblong(shape: Sequence[int]) -> bool:
+    return len(shape) >= 2 and shape[-1] != shape[-2]
+
+
+def _reverse_name(level: Level) -> str:
+    return "reverse" if level.order == 2 else "r" * (level.order - 1)
+
+
+def _equal(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> bool:
+    return len(a) == len(b) and all(
+        x.shape == y.shape and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc") for x, y in zip(a, b)
+    )

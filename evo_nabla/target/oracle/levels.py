@@ -1,0 +1,171 @@
+"""One order of differentiation: the function, the point and the directions, and what each mode reads there.
+
+Order k is the first-order question asked of the function (x, u) ↦ Jᵀu of order k − 1, so one definition serves all
+orders (as in JAX's check_grads). Every mode of a level reads one number, the derivative of ⟨u, f⟩ along v:
+
+    reverse  ⟨Jᵀu, v⟩      forward  ⟨u, Jv⟩      numerical  d/dt ⟨u, f(x + t v)⟩ at 0
+
+At order 2 the modes are named outer mode first: rr, fr and nr ask them of (x, u) ↦ Jᵀu; rf and ff ask them of
+x ↦ Jv, which gives the same number once the part ⟨u̇, Jv⟩ of the direction (v̇, u̇) is added.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from ..backends.protocol import ModeError
+from .numerical import Estimate, quick
+from .space import Pulled, Pushed, RealFunction, Vector
+
+Project = Callable[[Vector], Vector]
+
+
+class Reading(NamedTuple):
+    """What an analytic mode gave: the number, the sum of its terms' sizes, and the vector that it was contracted from
+    (a gradient in the domain for reverse mode, a tangent in the codomain for forward mode)."""
+
+    number: float
+    terms: float
+    vector: Vector
+    result: Union[Pulled, Pushed]
+
+
+class Problem(NamedTuple):
+    """Why a mode has no reading: "raised", "unsupported" or "internal", and the library's message."""
+
+    problem: str
+    message: str
+
+
+def mode_name(outer: str, inner: str) -> str:
+    """The name of a mode: outer letter and the modes below; at first order the full words."""
+    if inner:
+        return outer + inner
+    return {"r": "reverse", "f": "forward", "n": "numerical"}[outer]
+
+
+def draw(random: np.random.RandomState, x: Vector) -> Vector:
+    """A direction at x: random signs times 4/8 … 8/8, of the size of the entry where that is far from 1.
+
+    Eighths and powers of two are exact in every floating dtype. Steps along it are relative for tiny and huge entries.
+    """
+    size = x.size
+    direction = (random.randint(4, 9, size) * (2 * random.randint(0, 2, size) - 1)) / 8.0
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(x)
+        far = (magnitude != 0) & np.isfinite(magnitude) & ((magnitude < 2.0**-10) | (magnitude > 2.0**10))
+        if far.any():
+            exponent = np.floor(np.log2(np.where(far, magnitude, 1.0)))
+            direction *= np.where(far, np.exp2(np.clip(exponent, -1021, 1000)), 1.0)
+    return direction
+
+
+class Level:
+    """A function f at a point x with cotangent u and tangent v; `below` is the level whose gradient f is."""
+
+    def __init__(
+        self, function: RealFunction, x: Vector, u: Vector, v: Vector, project: Project, below: Optional[Level] = None
+    ) -> None:
+        self.function, self.x, self.u, self.v = function, x, u, v
+        self.project, self.below = project, below
+        self.order: int = 1 if below is None else below.order + 1
+        self.inner = "r" * (self.order - 1)
+        self._mixed: Optional[RealFunction] = None
+
+    @property
+    def modes(self) -> Tuple[str, ...]:
+        """The analytic modes of this order."""
+        if self.below is None:
+            return ("reverse", "forward")
+        mixed = "f" + self.inner[1:]
+        return ("r" + self.inner, "f" + self.inner, "r" + mixed, "f" + mixed)
+
+    @property
+    def numerical(self) -> str:
+        """The name of the numerical mode of this order."""
+        return mode_name("n", self.inner)
+
+    def at(self, x: Vector) -> Level:
+        """The same level at another point."""
+        return Level(self.function, x, self.u, self.v, self.project, self.below)
+
+    def read(self, mode: str, x: Optional[Vector] = None) -> Reading:
+        """One analytic mode's reading, at x if given; raises ModeError."""
+        x = self.x if x is None else x
+        if self.below is not None and mode[1] == "f":
+            return self._read_mixed(mode, x)
+        with np.errstate(all="ignore"):
+            if mode[0] == "r":
+                pulled = self.function.pull(x, self.u)
+                terms = pulled.gradient * self.v
+                return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
+            pushed = self.function.push(x, self.v)
+            terms = pushed.tangent * self.u
+            return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
+
+    def _read_mixed(self, mode: str, x: Vector) -> Reading:
+        below = self.below
+        assert below is not None
+        if self._mixed is None:
+            self._mixed = below.function.forward(below.v)
+        inputs = below.x.size
+        point, cotangent = x[:inputs], x[inputs:]
+        along, cotangent_along = self.v[:inputs], self.v[inputs:]
+        with np.errstate(all="ignore"):
+            if mode[0] == "r":
+                pulled = self._mixed.pull(point, cotangent)
+                terms = np.concatenate([pulled.gradient * along, pulled.outputs * cotangent_along])
+                return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
+            pushed = self._mixed.push(point, along)
+            terms = np.concatenate([pushed.tangent * cotangent, pushed.outputs * cotangent_along])
+            return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
+
+    def estimate(self) -> Estimate:
+        """The derivative of f along v by differences, quickly."""
+        return quick(self.function.value, self.x, self.v, self.u.size)
+
+    def above(self, random: np.random.RandomState) -> Level:
+        """The level of the next order: f becomes (x, u) ↦ Jᵀu, v its cotangent, and a fresh direction its tangent."""
+        domain, inputs = self.function.reverse(), self.x.size
+        point = np.concatenate([self.x, self.u])
+        project = self.project
+
+        def both(direction: Vector) -> Vector:
+            return np.concatenate([project(direction[:inputs]), direction[inputs:]])
+
+        return Level(domain, point, self.v, both(draw(random, point)), both, self)
+
+
+class Readings(NamedTuple):
+    """All analytic modes of a level."""
+
+    given: Dict[str, Reading]
+    problems: Dict[str, Problem]
+
+
+def read_all(level: Level, unavailable: Dict[str, Problem]) -> Readings:
+    """Read every analytic mode; a mode built on one that failed below is not tried again."""
+    given: Dict[str, Reading] = {}
+    problems: Dict[str, Problem] = {}
+    for mode in level.modes:
+        known = _known_problem(mode, unavailable) if level.below is not None else None
+        if known is not None:
+            problems[mode] = Problem("unsupported", known.message)
+            continue
+        try:
+            given[mode] = level.read(mode)
+        except ModeError as error:
+            problems[mode] = Problem(error.problem, error.message)
+    return Readings(given, problems)
+
+
+def _known_problem(mode: str, unavailable: Dict[str, Problem]) -> Optional[Problem]:
+    """The problem of the mode's inner part, or of its outer mode at first order, if that failed already."""
+    names: List[str] = [mode[1:] if len(mode) > 2 else {"r": "reverse", "f": "forward"}[mode[1]]]
+    names.append({"r": "reverse", "f": "forward"}[mode[0]])
+    for name in names:
+        if name in unavailable:
+            return unavailable[name]
+    return None

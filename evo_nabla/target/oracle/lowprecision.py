@@ -1,0 +1,168 @@
+"""The judgement of float32, float16, bfloat16 and complex64: against the float64 result of the same rounded inputs."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Tuple
+
+import numpy as np
+
+from ..backends.protocol import ModeError
+from .compare import Precision, discrepancy, largest
+from .investigate import noise, perturbed
+from .levels import Level, Reading, Readings
+from .space import Vector
+from .verdict import Judgement
+
+# Intermediate results cannot have left the dtype's range where inputs, outputs and derivatives all lie this far inside.
+_COMFORT_EXPONENT = 0.3
+
+
+def judge_low_level(
+    level: Level,
+    readings: Readings,
+    precise: Level,
+    precision: Precision,
+    dtype: str,
+    judgement: Judgement,
+    convention: Optional[Tuple[str, str]],
+) -> None:
+    """Compare every analytic mode with the same mode in float64, vector by vector."""
+    references = _references(precise, readings.given)
+    judgement.values = {mode: reading.number for mode, reading in readings.given.items()}
+    judgement.values.update({f"{mode} (float64)": reading.number for mode, reading in references.items()})
+    off = {
+        mode: found
+        for mode, reference in references.items()
+        if (found := _compare(readings.given[mode], reference, precision, None)) > 1
+    }
+    judgement.saw(max((f for f in off.values()), default=0.0))
+    if not off:
+        return
+    if convention is not None:
+        judgement.doubt(f"convention: {convention[0]}: {convention[1]}")
+        return
+    if not _references_agree(references):
+        judgement.doubt("no reference: the float64 modes disagree")
+        return
+    unbounded = [mode for mode in off if not np.all(np.isfinite(readings.given[mode].vector))]
+    if unbounded:
+        _judge_unbounded(level, readings, references, unbounded, precision, dtype, judgement)
+        return
+    _judge_bounded(level, readings, precise, references, off, precision, dtype, judgement)
+
+
+def _references(precise: Level, given: Dict[str, Reading]) -> Dict[str, Reading]:
+    found = {}
+    for mode, reading in given.items():
+        try:
+            reference = precise.read(mode)
+        except ModeError:
+            continue
+        if reference.vector.size == reading.vector.size:
+            found[mode] = reference
+    return found
+
+
+def _references_agree(references: Dict[str, Reading]) -> bool:
+    numbers = [reading.number for reading in references.values()]
+    terms = max((r.terms for r in references.values() if np.isfinite(r.terms)), default=0.0)
+    return all(float(discrepancy(numbers[0], other, 1e-6, 1e-9 * terms)) <= 1 for other in numbers[1:])
+
+
+def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Optional[Vector]) -> float:
+    """The largest discrepancy of an entry; values beyond the dtype's range may be infinite, below it zero."""
+    expected = reference.vector
+    with np.errstate(all="ignore"):
+        scale = largest(np.abs(expected[np.isfinite(expected)]))
+        error = 8 * precision.smallest + 4 * precision.eps * scale
+        if noises is not None:
+            error = error + noises
+        found = discrepancy(reading.vector, expected, precision.tolerance, error)
+        beyond = (np.abs(expected) > precision.largest / 4) & ~(np.abs(reading.vector) < precision.largest / 64)
+        # A non-finite float64 value is no reference.
+        return largest(np.where(beyond | ~np.isfinite(expected), 0.0, found))
+
+
+def _judge_unbounded(
+    level: Level,
+    readings: Readings,
+    references: Dict[str, Reading],
+    unbounded: List[str],
+    precision: Precision,
+    dtype: str,
+    judgement: Judgement,
+) -> None:
+    """NaN or infinity in a dtype of small range is a fault only where another mode shows that the dtype suffices, or
+    where nothing comes near its limits."""
+    right = [
+        mode
+        for mode in references
+        if mode not in unbounded and _compare(readings.given[mode], references[mode], precision, None) <= 1
+    ]
+    if not right and not _comfortable(level, references, precision):
+        judgement.doubt(f"overflow or underflow within {dtype}")
+        return
+    values = {mode: reading.number for mode, reading in readings.given.items()}
+    values["float64"] = references[unbounded[0]].number
+    message = f"{' and '.join(unbounded)} not finite in {dtype}, where {' and '.join(right) or 'float64'} is"
+    judgement.add("nonfinite", "+".join(unbounded), level.order, message, values=values)
+
+
+def _comfortable(level: Level, references: Dict[str, Reading], precision: Precision) -> bool:
+    largest_safe = precision.largest**_COMFORT_EXPONENT
+    vectors = [level.x, *(reference.vector for reference in references.values())]
+    for vector in vectors:
+        size = np.abs(vector[vector != 0])
+        if size.size and (not np.all(np.isfinite(size)) or size.max() > largest_safe or size.min() < 1 / largest_safe):
+            return False
+    return True
+
+
+def _judge_bounded(
+    level: Level,
+    readings: Readings,
+    precise: Level,
+    references: Dict[str, Reading],
+    off: Dict[str, float],
+    precision: Precision,
+    dtype: str,
+    judgement: Judgement,
+) -> None:
+    given = {mode: readings.given[mode] for mode in references}
+    noises = noise(level, given, precision.eps)
+    inherent = noise(precise, references, precision.eps)
+    still = {}
+    for mode in off:
+        explained = 8 * (noises[mode].vector + inherent[mode].vector)
+        found = _compare(given[mode], references[mode], precision, explained)
+        if found > 1:
+            still[mode] = found
+    if not still:
+        judgement.doubt(f"ill-conditioned in {dtype}: a rounding of the input explains the difference")
+        return
+    if _unstable(level, precise, precision):
+        judgement.doubt(f"unstable in {dtype}: the output itself is off by more than the tolerance")
+        return
+    values = {mode: reading.number for mode, reading in given.items()}
+    values["float64"] = references[next(iter(still))].number
+    right = [mode for mode in given if mode not in off]
+    witnesses = " and ".join([*right, "float64"])
+    message = f"{' and '.join(still)} in {dtype} disagree{'s' if len(still) == 1 else ''} with {witnesses}"
+    judgement.add("gradient", "+".join(still), level.order, message, max(still.values()), values)
+
+
+def _unstable(level: Level, precise: Level, precision: Precision) -> bool:
+    """Whether the function's own value in this dtype is too far from the float64 one to expect a good derivative."""
+    bottom_low, bottom = level, precise
+    while bottom_low.below is not None and bottom.below is not None:
+        bottom_low, bottom = bottom_low.below, bottom.below
+    try:
+        low = bottom_low.function.value(bottom_low.x)
+        high = bottom.function.value(bottom.x)
+        random = np.random.RandomState(3)
+        shaken = bottom.function.value(perturbed(bottom.x, precision.eps, random))
+    except ModeError:
+        return True
+    with np.errstate(all="ignore"):
+        spread = 8 * np.abs(shaken - high)
+        return largest(discrepancy(low, high, precision.tolerance / 4, spread)) > 1
