@@ -1,7 +1,8 @@
 """Reads the planted calls: each line of `calls/*.jsonl` is a call, and in `x-expect` what must be said of it.
 
 `verdict` lists the verdicts allowed. For a finding, `kind` and `suspect` list what the first, most severe one may be
-(several where the contract cannot tell them apart), and `order` the order it may be found at, if that can be known.
+(several where the contract cannot tell them apart; modes that are wrong together are joined by "+"), and `order` the
+order it may be found at, if that can be known.
 `x-order` is the order to check at where it is not 2: higher where the fault is, lower where PyTorch's own second
 derivative of an operator is at fault.
 """

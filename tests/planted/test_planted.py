@@ -27,7 +27,7 @@ def worker() -> Iterator[Callable[[int], Worker]]:
 
         def of_order(order: int) -> Worker:
             if order not in started:
-                limits = Limits(seconds=4.0)
+                limits = Limits(seconds=6.0)
                 settings = WorkerSettings(
                     python=Path(sys.executable),
                     library="torch",

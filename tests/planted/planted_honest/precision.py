@@ -7,11 +7,11 @@ from torch import Tensor
 
 
 def accumulated(x: Tensor) -> Tensor:
-    """A sum of products, term after term in the input's precision."""
-    total = torch.zeros((), dtype=x.dtype)
-    for entry in x.flatten():
-        total = total + entry * entry
-    return total
+    """A sum of squares, row after row in the input's precision."""
+    total = torch.zeros(x.shape[1:], dtype=x.dtype)
+    for row in x:
+        total = total + row * row
+    return total.sum()
 
 
 def summed(x: Tensor) -> Tensor:
