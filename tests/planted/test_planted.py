@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from evo_nabla.executor import Limits, Worker, WorkerSettings
 
@@ -43,7 +44,12 @@ def worker() -> Iterator[Callable[[int], Worker]]:
         yield of_order
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
+def parameters(case: Case) -> ParameterSet:
+    """A case under its name; one that hangs takes the limit, and thrice as long to be confirmed."""
+    return pytest.param(case, id=case.id, marks=[pytest.mark.slow] if "hang" in case.kinds else [])
+
+
+@pytest.mark.parametrize("case", map(parameters, CASES))
 def test_verdict(case: Case, worker: Callable[[int], Worker]) -> None:
     (report,) = worker(case.order).run([case.call])
     assert case.objection(report) == ""
