@@ -1,6 +1,6 @@
 """Worker processes: started by path in any interpreter, held to limits, replaced when a call ends them."""
 
-from .errors import WorkerLostError, WorkerStartError
+from .errors import WorkerAnswerError, WorkerLostError, WorkerStartError
 from .pool import Pool
 from .report import Crash, Finding, Report, Seconds
 from .settings import Limits, WorkerSettings
@@ -17,6 +17,7 @@ __all__ = [
     "Seconds",
     "Signature",
     "Worker",
+    "WorkerAnswerError",
     "WorkerInfo",
     "WorkerLostError",
     "WorkerSettings",

@@ -5,6 +5,10 @@ class WorkerStartError(RuntimeError):
     """A worker could not be started: the message says why and what to do."""
 
 
+class WorkerAnswerError(RuntimeError):
+    """A worker cannot answer a question about its library; the message says why."""
+
+
 class WorkerLostError(Exception):
     """A worker process is lost; `status` is the report's status of the call to blame."""
 

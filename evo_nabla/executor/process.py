@@ -62,6 +62,7 @@ class Process:
             raise WorkerStartError(
                 f"cannot run {settings.python}: {error.strerror}; give the path of the library's Python with --python"
             ) from None
+        self._imported_mb = 0.0
         self._statistics = psutil.Process(self._child.pid)
         with contextlib.suppress(WorkerDiedError):  # what it printed before it died is read in await_ready
             self.send(settings.to_command())
@@ -93,6 +94,7 @@ class Process:
             raise WorkerStartError(f"the worker did not start: {document.get('reason')}")
         if document["kind"] != "ready":
             raise WorkerStartError(f"the worker answered {document['kind']!r} when it was configured")
+        self._imported_mb = self.memory_mb()
         return document
 
     def send(self, command: dict[str, Any]) -> None:
@@ -144,10 +146,14 @@ class Process:
             return 0.0
 
     def end(self) -> tuple[str, int | None]:
-        """End the process and its children; returns the signal that ended it ("" if none) and its exit code."""
+        """End the process and its children; returns the signal that had ended it ("" if none) and its exit code
+        (None if it was still alive)."""
+        alive = self._child.poll() is None
         self._kill_group()
         code = self._child.wait()
         self._keep_output()
+        if alive:
+            return "", None
         if code < 0:
             try:
                 return signal.Signals(-code).name, None
@@ -186,8 +192,10 @@ class Process:
             folder = self._folder / name.lower()
             folder.mkdir()
             environment[name] = str(folder)
+        # A bare name is looked up on the PATH. Not resolved: a venv's python is a link that knows its venv.
+        command = str(python) if python.parent == Path() else str(python.absolute())
         return subprocess.Popen(
-            [str(python), "-I", "-u", str(_MAIN), *(str(descriptor) for descriptor in given)],
+            [command, "-I", "-u", str(_MAIN), *(str(descriptor) for descriptor in given)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -223,7 +231,9 @@ class Process:
                 self._poller.unregister(self._output)  # every writer has gone; polling it would spin
 
     def _watch_memory(self) -> None:
-        if self.memory_mb() > self._limits.memory_mb:
+        # On top of what the library takes by itself, so that the worker's own limit, which lets an allocation fail and
+        # the process live, comes first.
+        if self.memory_mb() > self._limits.memory_mb + self._imported_mb:
             raise WorkerGreedyError(f"more than {self._limits.memory_mb} MB resident")
 
     def _abort(self) -> None:

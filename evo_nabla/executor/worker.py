@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from evo_nabla.call import Call, call_to_json
 
 from .errors import (
+    WorkerAnswerError,
     WorkerDiedError,
     WorkerGarbledError,
     WorkerGreedyError,
@@ -18,10 +19,12 @@ from .errors import (
     WorkerStartError,
 )
 from .process import Process
-from .reading import Fields, mapping, sequence, text
+from .reading import Fields, anything, mapping, sequence, text
 from .report import Crash, Finding, Report, Seconds
 from .settings import WorkerSettings
 from .signature import Signature
+
+T = TypeVar("T")
 
 _BATCH = 256  # calls a frame: what bounds the memory of both ends when a whole corpus is run
 _ANSWER_SECONDS = 300.0  # for questions about the whole library
@@ -107,14 +110,18 @@ class Worker:
         return _confirm(_confirming(self._settings), call, thorough)
 
     def describe(self, apis: Sequence[str]) -> dict[str, Signature | None]:
-        """The signatures of APIs by path; None where nothing is known. Raises ValueError for a malformed answer."""
-        answer = self._ask({"kind": "describe", "apis": list(apis)}, "described")
-        signatures = Fields(answer, "described").read("signatures", mapping(_signature))
+        """The signatures of APIs by path; None where nothing is known. Raises WorkerAnswerError."""
+        signatures = self._ask({"kind": "describe", "apis": list(apis)}, "described", "signatures", mapping(_signature))
         return {api: signatures.get(api) for api in apis}
 
     def discover(self) -> list[str]:
-        """The paths of all public APIs that can be fuzzed."""
-        return list(Fields(self._ask({"kind": "discover"}, "discovered"), "discovered").read("apis", sequence(text)))
+        """The paths of all public APIs that can be fuzzed. Raises WorkerAnswerError."""
+        return list(self._ask({"kind": "discover"}, "discovered", "apis", sequence(text)))
+
+    def harvest(self, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Call `keep` with the JSON of every seed call that the library ships; returns the counts of what was kept
+        and dropped. Raises WorkerAnswerError."""
+        return self._ask({"kind": "harvest"}, "harvested", "counts", mapping(anything), keep)
 
     def memory_mb(self) -> float:
         """Resident size of the worker in MB."""
@@ -144,16 +151,29 @@ class Worker:
             raise
         return [report if confirming is None else _judge_again(report, _confirm(confirming, blamed, thorough))]
 
-    def _ask(self, command: dict[str, Any], answer: str) -> dict[str, Any]:
+    def _ask(
+        self,
+        command: dict[str, Any],
+        kind: str,
+        field: str,
+        reader: Callable[[object, str], T],
+        keep: Callable[[dict[str, Any]], None] | None = None,
+    ) -> T:
+        """One field of the answer to a question, read; seeds that come before it go to `keep`."""
         try:
             self._process.send(command)
             document = self._process.receive(_ANSWER_SECONDS)
-            if document["kind"] != answer:
+            while keep is not None and document["kind"] == "seed":
+                keep(Fields(document, "seed").read("call", mapping(anything)))
+                document = self._process.receive(_ANSWER_SECONDS)
+            if document["kind"] == "failed":
+                raise WorkerAnswerError(f"{document.get('reason')}")
+            if document["kind"] != kind:
                 raise WorkerGarbledError(f"{document['kind']!r} in answer to {command['kind']!r}")
-        except WorkerLostError:
+            return Fields(document, kind).read(field, reader)
+        except (WorkerLostError, ValueError) as error:
             self._restart()
-            raise
-        return document
+            raise WorkerAnswerError(f"the worker could not {command['kind']}: {error}") from None
 
 
 @dataclass

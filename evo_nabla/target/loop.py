@@ -16,9 +16,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 
-from evo_nabla.call import Call, CallError, TensorArgument, call_from_json, walk
+from evo_nabla.call import CallError, call_from_json
 
-from . import backends, limits, sandbox
+from . import backends, harvest, limits, sandbox
 from .deny import DenyList
 from .frames import Channel, raise_descriptor
 from .observers import Observers, enter, listen
@@ -74,22 +74,27 @@ class _Worker:
     def __init__(self, channel: Channel, settings: Json) -> None:
         self._channel = channel
         self._pid = os.getpid()
-        self._order = int(settings["order"])
         self._seed = int(settings["seed"])
-        self._elements_in = int(settings["limits"]["elements_in"])
+        self._limits = settings["limits"]
         self._library = str(settings["library"])
         self._paths = [str(path) for path in settings["paths"]]
         folder = Path.cwd()
         self._sandbox = sandbox.enter(str(folder), str(settings["device"]))
         sys.path[:0] = self._paths
         self._backend = backends.load(self._library)
-        limits.bound_memory(int(settings["limits"]["memory_mb"]))
+        limits.bound_memory(int(self._limits["memory_mb"]))
         self._deny = DenyList(self._library)
         self._scratch = str(folder / "call")
         self._state = GlobalState(self._scratch)
+        self._warm_up(int(settings["order"]))
         self._observers = Observers(settings["observers"], self._backend.package_folders, self._paths)
         self._threads = len(sys._current_frames())
-        self._handlers: Dict[str, Callable[[Json], None]] = {"run": self._run}
+        self._handlers: Dict[str, Callable[[Json], None]] = {
+            "run": self._run,
+            "describe": self._describe,
+            "discover": self._discover,
+            "harvest": self._harvest,
+        }
 
     def description(self) -> Json:
         """What the driver is told once: versions, modes, what is measured and how the process is held."""
@@ -112,20 +117,56 @@ class _Worker:
             command = self._channel.receive()
             if command is None:
                 break
-            self._handlers[command["kind"]](command)
+            self._answer(command)
         self._observers.stop()
+
+    def _answer(self, command: Json) -> None:
+        try:
+            self._handlers[command["kind"]](command)
+        except harvest.UnavailableError as error:
+            self._channel.send({"kind": "failed", "reason": f"{error}"})
+
+    def _warm_up(self, order: int) -> None:
+        """Judge one harmless call unobserved: what the library imports on first use (torch._dynamo: a second) must
+        neither count as the first call's features nor against its time."""
+        api = "jax.numpy.sin" if self._library == "jax" else f"{self._library}.sin"
+        tensor = {"tensor": {"shape": [1], "dtype": "float64", "values": [0.5]}}
+        judge(self._backend, call_from_json({"api": api, "args": [tensor]}), JudgeOptions(order=order, thorough=True))
+        self._backend.reset()
+        self._state.restore()
+
+    def _describe(self, command: Json) -> None:
+        self._channel.send({"kind": "described", "signatures": harvest.signatures(command["apis"])})
+
+    def _discover(self, _: Json) -> None:
+        self._channel.send({"kind": "discovered", "apis": harvest.discover(self._library)})
+
+    def _harvest(self, _: Json) -> None:
+        counts = harvest.harvest(self._library, lambda call: self._channel.send({"kind": "seed", "call": call}))
+        self._channel.send({"kind": "harvested", "counts": counts})
 
     def _run(self, command: Json) -> None:
         batch, oracle = command["batch"], command["oracle"]
-        options = JudgeOptions(order=int(oracle["order"]), thorough=bool(oracle["thorough"]), seed=self._seed)
+        options = JudgeOptions(
+            order=int(oracle["order"]),
+            thorough=bool(oracle["thorough"]),
+            seed=self._seed,
+            elements_in=int(self._limits["elements_in"]),
+            elements_out=int(self._limits["elements_out"]),
+            # The oracle stops by itself well before the driver takes the call for a hanging one.
+            seconds=float(self._limits["seconds"]) / 2,
+        )
         for index, document in enumerate(command["calls"]):
-            started = time.perf_counter()
+            started, library = time.perf_counter(), self._backend.clock.library
             report = self._report(document, options)
             if os.getpid() != self._pid:
                 os._exit(0)  # the call forked, and this is the child that came back from it
             self._tidy()
             report["features"] = self._observers.drain() if oracle["observe"] else {}
-            report.setdefault("seconds", {})["total"] = time.perf_counter() - started
+            report["seconds"] = {
+                "total": time.perf_counter() - started,
+                "library": self._backend.clock.library - library,
+            }
             self._channel.send({"kind": "report", "batch": batch, "index": index, "report": report})
             if self._threads_left():
                 self._channel.send({"kind": "retired", "reason": "the call left threads running"})
@@ -140,8 +181,6 @@ class _Worker:
         reason = self._deny.refusal(call)
         if reason is not None:
             return _verdictless("denied", reason)
-        if _elements(call) > self._elements_in:
-            return _verdictless("invalid", f"more than {self._elements_in} elements in its tensors")
         self._state.seed(0)
         enter("direct")
         try:
@@ -191,19 +230,7 @@ def _verdictless(status: str, reason: str) -> Json:
         "values": {},
         "modes": {},
         "differentiated": False,
-        "seconds": {"library": 0.0},
     }
-
-
-def _elements(call: Call) -> int:
-    total = 0
-    for _, argument in walk(call):
-        if isinstance(argument, TensorArgument):
-            size = 1
-            for length in argument.shape:
-                size *= length
-            total += size
-    return total
 
 
 def _one_line(error: BaseException) -> str:
