@@ -1,4 +1,4 @@
-"""A call taken apart once, so that every mutator finds its tensors, scalars, sequences and slots without walking again."""
+"""A call taken apart once, so that mutators find its tensors, scalars, sequences and slots without walking again."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Tensors' contents: values out of seeds and fills, numbers made to fit a dtype, content carried over to another shape or dtype."""
+"""Tensors' contents: values out of seeds and fills, and content made to fit another shape or dtype."""
 
 from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace as with_fields
+from collections.abc import Sequence
+from functools import lru_cache
 
 from evo_nabla.call import CallError, Content, Fill, Layout, Number, Seeded, TensorArgument, Values
 from evo_nabla.call.dtypes import COMPLEX, DTYPES, FLOATING, INTEGER
@@ -15,18 +16,20 @@ from evo_nabla.call.materialise import materialise
 WRITTEN_OUT = 256
 CONTIGUOUS = Layout()
 
+Shape = tuple[int, ...]
+
 
 def family(dtype: str) -> str:
     """ "bool", "integer", "floating" or "complex"."""
     return DTYPES[dtype].family
 
 
-def elements(shape: tuple[int, ...]) -> int:
+def elements(shape: Shape) -> int:
     return math.prod(shape)
 
 
 def fit(number: Number, dtype: str) -> Number:
-    """The nearest thing to `number` that is written in `dtype`: its real part, true unless zero, clamped to an integer's range."""
+    """The nearest thing to `number` in `dtype`: its real part, clamped to an integer's range, true unless zero."""
     kind = DTYPES[dtype].family
     if kind == COMPLEX:
         return complex(number)
@@ -51,26 +54,37 @@ def values_of(tensor: TensorArgument) -> list[Number] | None:
     count = elements(tensor.shape)
     if count > WRITTEN_OUT:
         return None
-    if isinstance(tensor.content, Values):
-        return list(tensor.content.flat)
-    if isinstance(tensor.content, Fill):
-        return [tensor.content.value] * count
-    values: list[Number] = materialise(tensor).ravel().tolist()
-    return values
+    content = tensor.content
+    if isinstance(content, Values):
+        return list(content.flat)
+    if isinstance(content, Fill):
+        return [content.value] * count
+    return list(_drawn(tensor.shape, tensor.dtype, content.seed, content.low, content.high, content.kind))
 
 
-def with_values(tensor: TensorArgument, values: list[Number]) -> TensorArgument:
+# A parent's tensors are written out again for each of its children, and seeding a generator costs more than a mutation.
+@lru_cache(maxsize=1024)
+def _drawn(shape: Shape, dtype: str, seed: int, low: Number, high: Number, kind: str) -> tuple[Number, ...]:
+    array = materialise(TensorArgument(shape, dtype, Seeded(seed, low, high, kind)))
+    return tuple(array.ravel().tolist())
+
+
+def with_content(tensor: TensorArgument, content: Content) -> TensorArgument:
+    return TensorArgument(tensor.shape, tensor.dtype, content, tensor.layout)
+
+
+def with_values(tensor: TensorArgument, values: Sequence[Number]) -> TensorArgument:
     """The tensor with these values, each made to fit its dtype."""
-    return with_fields(tensor, content=Values(tuple([fit(value, tensor.dtype) for value in values])))
+    return with_content(tensor, Values(tuple([fit(value, tensor.dtype) for value in values])))
 
 
-def fresh(dtype: str, shape: tuple[int, ...], low: float = -2.0, high: float = 2.0, kind: str = "uniform") -> Seeded:
-    """A new random seed over a range that makes sense in `dtype`; a kind that dtype or shape do not suit becomes uniform."""
+def fresh(dtype: str, shape: Shape, low: float = -2.0, high: float = 2.0, kind: str = "uniform") -> Seeded:
+    """A new random seed, its range and kind made to suit the dtype and the shape (see `suited`)."""
     return suited(Seeded(int(random.random() * 2**32), low, high, kind), dtype, shape)
 
 
-def suited(content: Seeded, dtype: str, shape: tuple[int, ...]) -> Seeded:
-    """The seed with a range and a kind that this dtype and shape allow; an integer range holds at least two integers."""
+def suited(content: Seeded, dtype: str, shape: Shape) -> Seeded:
+    """The seed with a range this dtype allows (two integers at least); uniform where its kind does not suit."""
     kind = content.kind
     try:
         check_kind(kind, shape, DTYPES[dtype], "")
@@ -86,8 +100,8 @@ def suited(content: Seeded, dtype: str, shape: tuple[int, ...]) -> Seeded:
     return Seeded(content.seed, low, max(low + span, min(greatest, math.ceil(content.high.real))), kind)
 
 
-def reshaped(tensor: TensorArgument, shape: tuple[int, ...]) -> TensorArgument:
-    """The tensor with another shape: a seed or fill stays, values repeat or are cut; a layout that no longer fits is dropped."""
+def reshaped(tensor: TensorArgument, shape: Shape) -> TensorArgument:
+    """The tensor with another shape: a seed or fill stays, values repeat or are cut; an unfit layout is dropped."""
     if shape == tensor.shape:
         return tensor
     content: Content = tensor.content
@@ -95,10 +109,10 @@ def reshaped(tensor: TensorArgument, shape: tuple[int, ...]) -> TensorArgument:
         content = _stretched(content, tensor.dtype, shape)
     elif isinstance(content, Seeded):
         content = suited(content, tensor.dtype, shape)
-    return with_fields(tensor, shape=shape, content=content, layout=fitting_layout(tensor.layout, shape))
+    return TensorArgument(shape, tensor.dtype, content, fitting_layout(tensor.layout, shape))
 
 
-def _stretched(content: Values, dtype: str, shape: tuple[int, ...]) -> Content:
+def _stretched(content: Values, dtype: str, shape: Shape) -> Content:
     old, count = content.flat, elements(shape)
     if not old or count > WRITTEN_OUT:
         numbers = [value.real for value in old if math.isfinite(value.real)]
@@ -108,16 +122,16 @@ def _stretched(content: Values, dtype: str, shape: tuple[int, ...]) -> Content:
     return Values((old * repeats)[:count])
 
 
-def is_square(shape: tuple[int, ...]) -> bool:
+def is_square(shape: Shape) -> bool:
     return len(shape) >= 2 and shape[-1] == shape[-2]
 
 
-def fitting_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
+def fitting_layout(layout: Layout, shape: Shape) -> Layout:
     """The layout, or contiguous where it needs other dimensions than `shape` has."""
     return layout if layout.kind in possible_layouts(shape) else CONTIGUOUS
 
 
-def possible_layouts(shape: tuple[int, ...]) -> tuple[str, ...]:
+def possible_layouts(shape: Shape) -> tuple[str, ...]:
     """The named layouts a tensor of this shape can have."""
     kinds = ["contiguous"]
     if len(shape) >= 1:
@@ -138,4 +152,4 @@ def cast(tensor: TensorArgument, dtype: str) -> TensorArgument:
         content = Fill(fit(content.value, dtype))
     else:
         content = suited(content, dtype, tensor.shape)
-    return with_fields(tensor, dtype=dtype, content=content)
+    return TensorArgument(tensor.shape, dtype, content, tensor.layout)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Optional
 
-from evo_nabla.call import Call, TensorArgument
+from evo_nabla.call import Call
 
 from .anatomy import Anatomy
 from .contents import elements
@@ -29,10 +29,6 @@ class Context:
 
     def allows(self, shape: tuple[int, ...]) -> bool:
         return elements(shape) <= self.max_elements
-
-    def bounded(self, call: Call) -> bool:
-        """Whether every tensor keeps within the bound; a seed that is larger from the start may be used, not grown."""
-        return all(self.allows(node.shape) for _, node in Anatomy(call).nodes if isinstance(node, TensorArgument))
 
 
 Mutation = Callable[[Anatomy, Context], Optional[Call]]

@@ -1,4 +1,4 @@
-"""Crossover of two calls of one API: options exchanged, tensors exchanged as a block, or arguments one by one in the host's shapes."""
+"""Crossover of two calls of one API: options exchanged, tensors exchanged as a block, or arguments one by one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from evo_nabla.call import Argument, Call, TensorArgument
 from .anatomy import Anatomy
 from .contents import reshaped
 from .randomness import chance, pick
-from .surgery import repaired, substitute
+from .surgery import substitute
 
 
 def mate(first: Anatomy, second: Anatomy) -> tuple[Call, Call]:
     """Two children, complementary: what one takes from the other parent the other keeps. DEAP's form of a crossover.
 
-    Arguments correspond by their path, so by position or name; what only one parent has stays with it.
+    Arguments correspond by their path, so by position or name; what only one parent has stays with it. As after any
+    change, the children's paths must be `repaired`.
     """
     paths = _exchanged(first, second)
     keep_shapes = chance(0.5)
     return (
-        repaired(substitute(first.call, _taken(second, first, paths, keep_shapes))),
-        repaired(substitute(second.call, _taken(first, second, paths, keep_shapes))),
+        substitute(first.call, _taken(second, first, paths, keep_shapes)),
+        substitute(second.call, _taken(first, second, paths, keep_shapes)),
     )
 
 

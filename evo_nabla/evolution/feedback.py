@@ -14,7 +14,7 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Offspring:
-    """A proposed call, the operators that made it (in the order applied) and the hashes of the calls it descends from."""
+    """A proposed call, the operators that made it (in the order applied) and the hashes of its parents."""
 
     call: Call
     operators: tuple[str, ...]
@@ -88,9 +88,9 @@ class Strategy(Protocol):
         ...
 
     def changes(self) -> Json:
-        """As `state`, with only those APIs that changed since the last `state` or `changes`: what a checkpoint writes."""
+        """As `state`, with only the APIs that changed since the last `state` or `changes`: what a checkpoint writes."""
         ...
 
     def restore(self, state: Json) -> None:
-        """Go on from a `state` (or from merged `changes`); proposed seeds that were never learned are proposed again."""
+        """Go on from a `state` (or merged `changes`); proposed seeds that were never learned are proposed again."""
         ...

@@ -1,20 +1,16 @@
-"""The two objectives of a call, what is still to be learned around it and how far its modes disagree, and DEAP's fitness of them."""
+"""The two objectives of a call: what is still to be learned around it, and how far its modes disagree."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from deap import base
 
-# A discrepancy of 1 is a finding. What lies below a millionth of the allowed error is rounding noise, not a slope to climb.
+# A discrepancy of 1 is a finding. Below a millionth of the allowed error there is rounding noise, no slope to climb.
 SMALLEST_DISCREPANCY = 1e-6
 FINDING = 1.0
 NOTHING_TO_CLIMB = math.log10(SMALLEST_DISCREPANCY)
-
-# Weights of a feature by its kind, for observers that count things of different worth. A kind that is not named weighs 1.
-Weights = Mapping[str, float]
 
 
 class Fitness(base.Fitness):  # type: ignore[misc]
@@ -77,14 +73,9 @@ class FeatureStatistics:
         return self._counts.get(feature, 0)
 
     def rarity(self, features: Iterable[str]) -> float:
-        """Σ 1 / (number of calls that hit it): a feature hit by one call alone counts 1, an abundant one nearly nothing."""
+        """Σ 1 / (number of calls that hit it): a feature of one call alone counts 1, an abundant one nearly nothing."""
         counts = self._counts
         return math.fsum(1.0 / max(1, counts.get(feature, 1)) for feature in features)
 
     def __len__(self) -> int:
         return len(self._counts)
-
-
-def objectives(values: tuple[float, float]) -> Any:
-    """A fresh DEAP fitness with these (curiosity, discrepancy)."""
-    return Fitness(values)

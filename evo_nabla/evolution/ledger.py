@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evo_nabla.call import Call
+from evo_nabla.call import Call, call_hash
 
 from .feedback import SEED, Evaluated, Offspring
 
@@ -18,6 +18,7 @@ class Ledger:
 
     def __init__(self, seeds: Sequence[Call]) -> None:
         self.seeds = tuple(seeds)
+        self._hashes: dict[int, str] = {}
         self._proposed = 0
         self._learned = 0
         self._seen: dict[int, None] = {}
@@ -28,11 +29,18 @@ class Ledger:
 
     def take_seeds(self, count: int) -> list[Offspring]:
         """The next seeds, at most `count`."""
-        taken = [Offspring(seed, (SEED,)) for seed in self.seeds[self._proposed : self._proposed + count]]
+        positions = range(self._proposed, min(len(self.seeds), self._proposed + count))
+        taken = [Offspring(self.seeds[i], (SEED,), hash=self.hash_of(i)) for i in positions]
         self._proposed += len(taken)
         for offspring in taken:
             self.admit(offspring.hash)
         return taken
+
+    def hash_of(self, position: int) -> str:
+        """The hash of a seed, computed once."""
+        if position not in self._hashes:
+            self._hashes[position] = call_hash(self.seeds[position])
+        return self._hashes[position]
 
     def admit(self, hash: str) -> bool:
         """Whether this call was not proposed before, as far as remembered; it is remembered from now on."""

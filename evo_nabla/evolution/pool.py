@@ -1,4 +1,4 @@
-"""The argument pool: arguments of all seeds by parameter name, by API and by type, for borrowing and FreeFuzz's database."""
+"""The argument pool: arguments of all seeds by parameter name, by API and by type; FreeFuzz's database too."""
 
 from __future__ import annotations
 

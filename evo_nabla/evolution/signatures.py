@@ -1,4 +1,4 @@
-"""The parameters of an API as the mutators see them: which name an argument's path has, and what may be left out or added."""
+"""The parameters of an API as mutators see them: the name of an argument's path, and what may be added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evo_nabla.call import Argument, Call
 
 
 class Parameter(Protocol):
-    """One parameter: kind positional, keyword or var; `type` is its annotation's text, `choices` the texts it may be."""
+    """One parameter: kind positional, keyword or var, `type` its annotation's text, `choices` the texts it may be."""
 
     @property
     def name(self) -> str: ...

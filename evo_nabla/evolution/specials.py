@@ -1,4 +1,4 @@
-"""The values and sizes where real operators break, as data: zeros, domain edges, tails, overflow thresholds, vector widths."""
+"""The values and sizes where operators break: zeros, domain edges, tails, overflow thresholds, vector widths."""
 
 from __future__ import annotations
 
@@ -8,33 +8,18 @@ from collections.abc import Sequence
 
 from .randomness import pick
 
-# What functions treat specially: kinks at 0 and ±1, removable singularities, halves that rounding ties on, poles of tan and gamma.
+# Kinks at 0 and ±1, removable singularities, halves on which rounding ties, poles of tan and gamma.
 EDGES: tuple[float, ...] = (
     1.0, -1.0, 0.5, -0.5, 1.5, 2.0, -2.0, 2.5, 3.0, -3.0, 4.0, 6.0, -6.0,
     math.pi, -math.pi, math.pi / 2, -math.pi / 2, math.e, -1 / math.e, 1 - 2**-53, 1 + 2**-52,
 )  # fmt: skip
 
-# Tails common to every dtype that holds them: where exp, tanh, sigmoid, softplus and erf saturate (log 2**53 = 36.7, 19.06 for tanh).
+# Where tanh (19.06), erf, sigmoid and softplus (log 2**53 = 36.7) saturate, and past it.
 SATURATED: tuple[float, ...] = (
-    9.0,
-    -9.0,
-    19.5,
-    -19.5,
-    20.0,
-    -20.0,
-    26.5,
-    -26.5,
-    38.0,
-    -38.0,
-    41.0,
-    -41.0,
-    88.0,
-    -88.0,
-    104.0,
-    -104.0,
-)
+    9.0, -9.0, 19.5, -19.5, 20.0, -20.0, 26.5, -26.5, 38.0, -38.0, 41.0, -41.0, 88.0, -88.0, 104.0, -104.0,
+)  # fmt: skip
 
-# exp and exp2 overflow or underflow at these; then the greatest values, their square roots (a square overflows), and tiny ones.
+# Where exp, exp2 and gamma overflow or underflow; then square roots of the greatest values, and these.
 THRESHOLDS: dict[str, tuple[float, ...]] = {
     "float64": (709.8, -709.8, 710.5, -745.2, 1024.25, 1023.75, -1074.5, 171.7, 1e154, 1.4e154, 1e308, -1e308, 1.7e308),
     "float32": (88.75, -88.75, -103.98, 128.25, 127.75, -149.5, 35.05, 1e19, 2e19, 1e38, -1e38, 3.4e38),
@@ -52,12 +37,12 @@ NON_FINITE: tuple[float, ...] = (math.inf, -math.inf, math.nan)
 
 INTEGERS: tuple[int, ...] = (0, 1, -1, 2, -2, 3, -3, 4, 5, 7, 8, 10, 16, -16, 31, 32, 63, 64, 127, -128)
 
-# Sizes around the lanes of SSE, AVX2 and AVX-512 vectors (4, 8 and 16 floats), their doubles, and the empty and single cases.
+# Around the lanes of SSE, AVX2 and AVX-512 vectors (4, 8 and 16 floats) and their doubles; empty and single ones.
 SIZES: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33)
 
 
 def special_real(dtype: str) -> float:
-    """A special value that `dtype` can hold, exactly zero most often of all; a complex dtype gives the values of its parts."""
+    """A special value of `dtype`, exactly zero most often of all; of a complex dtype, one for its parts."""
     real = REAL_OF.get(dtype, dtype)
     drawn = random.random()
     if drawn < 0.3:

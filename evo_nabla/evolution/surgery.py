@@ -1,9 +1,11 @@
-"""Changes to a call in many places at once, and the repair of the paths (`diff`, `same`) that a change leaves dangling."""
+"""Changes to a call in many places at once, and the repair of the paths that a change leaves dangling.
+
+A changed call is another call: it does not keep the `id` and `x-*` members of the one it was made from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace as with_fields
 
 from evo_nabla.call import (
     Argument,
@@ -33,7 +35,7 @@ def substitute(call: Call, changes: Changes) -> Call:
     if init is not None and _touched("init", changes):
         init = Init(_positional("init.args", init.args, changes), _named("init.kwargs", init.kwargs, changes))
     args, kwargs = _positional("args", call.args, changes), _named("kwargs", call.kwargs, changes)
-    return with_fields(call, args=args, kwargs=kwargs, init=init)
+    return Call(call.api, args, kwargs, init, call.diff)
 
 
 def _positional(prefix: str, items: tuple[Argument, ...], changes: Changes) -> tuple[Argument, ...]:
@@ -73,12 +75,13 @@ def with_keyword(call: Call, path: str, argument: Argument) -> Call:
     name = path.rpartition(".")[2]
     if path.startswith("init."):
         init = call.init or Init()
-        return with_fields(call, init=Init(init.args, (*init.kwargs, (name, argument))))
-    return with_fields(call, kwargs=(*call.kwargs, (name, argument)))
+        init = Init(init.args, (*init.kwargs, (name, argument)))
+        return Call(call.api, call.args, call.kwargs, init, call.diff)
+    return Call(call.api, call.args, (*call.kwargs, (name, argument)), call.init, call.diff)
 
 
 def without_slot(call: Call, path: str) -> Call | None:
-    """The call without this keyword or last positional argument; None for one in the middle, whose loss would shift the rest."""
+    """The call without this keyword or last positional argument; None where the loss would shift other arguments."""
     where, _, slot = path.rpartition(".")
     holder = call.init if where.startswith("init") else call
     if holder is None:
@@ -91,23 +94,28 @@ def without_slot(call: Call, path: str) -> Call | None:
     else:
         return None
     if isinstance(holder, Init):
-        return with_fields(call, init=Init(args, kwargs))
-    return with_fields(call, args=args, kwargs=kwargs)
+        return Call(call.api, call.args, call.kwargs, Init(args, kwargs), call.diff)
+    return Call(call.api, args, kwargs, call.init, call.diff)
 
 
 def repaired(call: Call) -> Call:
-    """The call with dangling paths mended: `diff` keeps what is still a differentiable tensor, a lost `same` becomes null."""
+    """The call with dangling paths mended: `diff` keeps what is a differentiable tensor, a lost `same` becomes null."""
     if call.diff:
         call = _with_mended_diff(call)
     # A broken `same` may be the target of another: each round mends one, and there are few.
-    while True:
-        try:
-            return check_paths(call)
-        except CallError as error:
-            path = error.path.removesuffix(".same")
-            if path == error.path:
-                raise
-            call = substitute(call, {path: None})
+    broken = _broken_same(call)
+    while broken is not None:
+        call = substitute(call, {broken: None})
+        broken = _broken_same(call)
+    return call
+
+
+def _broken_same(call: Call) -> str | None:
+    try:
+        check_paths(call)
+    except CallError as error:
+        return error.path.removesuffix(".same")
+    return None
 
 
 def _with_mended_diff(call: Call) -> Call:
@@ -117,7 +125,7 @@ def _with_mended_diff(call: Call) -> Call:
         for path, node in walk(call)
         if path in wanted and isinstance(node, TensorArgument) and differentiable(node.dtype)
     ]
-    return with_fields(call, diff=tuple(kept) or None)
+    return Call(call.api, call.args, call.kwargs, call.init, tuple(kept) or None)
 
 
 def target_of(call: Call, same: SameArgument) -> Argument:

@@ -1,4 +1,4 @@
-"""DEAP's toolbox, the configuration of the evolution: mate, mutate, evaluate, select, parents and map under their usual names."""
+"""DEAP's toolbox, the configuration of the evolution: mate, mutate, evaluate, select, parents and map."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from .crossover import mate
 from .fitness import climbed, curiosity
 from .individual import Individual
 from .mutators import MUTATORS
-from .surgery import repaired
 
 
 def mutate(name: str, anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """The call after the mutator of this name, its dangling paths mended; None where there is nothing to mutate."""
-    call = MUTATORS[name](anatomy, context)
-    return None if call is None else repaired(call)
+    """The call after the mutator of this name, its paths not yet `repaired`; None where there is nothing to mutate."""
+    return MUTATORS[name](anatomy, context)
 
 
 def evaluate(individual: Individual) -> tuple[float, float]:
@@ -33,7 +31,7 @@ def evaluate(individual: Individual) -> tuple[float, float]:
 
 
 def select_survivors(individuals: Sequence[Individual], count: int) -> list[Individual]:
-    """NSGA-II's environmental selection (Deb et al. 2002): whole fronts, the last one by crowding; sets crowding distances."""
+    """NSGA-II's survivors (Deb et al. 2002): whole fronts, the last one by crowding; sets crowding distances."""
     survivors: list[Individual] = tools.selNSGA2(individuals, count, nd="log")
     return survivors
 

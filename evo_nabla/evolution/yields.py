@@ -39,7 +39,7 @@ class Yields:
     """Credits operators and draws them.
 
     Probability matching (Goldberg 1990; in the form of Thierens, "An adaptive pursuit strategy for allocating operator
-    probabilities", GECCO 2005, equations 1 to 3): quality Q ← Q + α (credit - Q), and p_i = p_min + (1 - K p_min) Q_i / Σ Q.
+    probabilities", GECCO 2005): quality Q ← Q + α (credit - Q), and p_i = p_min + (1 - K p_min) Q_i / Σ Q.
     Matching and not pursuit: the best operator changes from API to API, so that the second best must stay likely.
     """
 
@@ -58,9 +58,9 @@ class Yields:
     def credit(
         self, operators: Sequence[str], *, valid: bool, differentiated: bool, novelty: float, climb: float
     ) -> None:
-        """Each operator that took part earns the offspring's credit: log2(1 + novelty), the share of the way climbed, validity.
+        """Each operator that took part earns all of it: log2(1 + novelty), the climb, and a little for validity.
 
-        novelty: weighted number of new features; climb: the rise of log10(discrepancy) over its parents', at most 1 is counted.
+        novelty: weighted number of new features; climb: the rise of log10(discrepancy) over the parents', 1 at most.
         """
         earned = math.log2(1.0 + max(0.0, novelty)) + min(1.0, max(0.0, climb))
         earned += VALID_CREDIT * valid + DIFFERENTIATED_CREDIT * differentiated

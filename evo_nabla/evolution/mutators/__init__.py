@@ -1,4 +1,4 @@
-"""All mutators by name: "shape.rename", "values.zero" and so on, each a function of a call's anatomy and the context."""
+"""All mutators by name ("shape.rename", "values.zero"), each a function of a call's anatomy and the context."""
 
 from __future__ import annotations
 

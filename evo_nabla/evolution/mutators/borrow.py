@@ -1,4 +1,4 @@
-"""Mutators that borrow: an argument of another seed of this API, of a like-named parameter elsewhere, or of the same type."""
+"""Mutators that borrow: from another seed of this API, from a like-named parameter elsewhere, or by type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutators of dtypes: all floating tensors together (which keeps a call valid), one alone (mixed operands), and dtype arguments."""
+"""Mutators of dtypes: all floating tensors together, which keeps a call valid, one alone, and dtype arguments."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def integer(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def from_integer(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One integer or bool tensor becomes floating or complex: a wrong dtype for an index, a new input for arithmetic."""
+    """One integer or bool tensor becomes floating or complex: wrong for an index, a new input for arithmetic."""
     return _single(anatomy, anatomy.integers, (*REAL, *COMPLEX))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace as with_fields
 from typing import Optional
 
 from evo_nabla.call import Call
@@ -17,12 +16,16 @@ def subset(anatomy: Anatomy, context: Context) -> Optional[Call]:
     if len(paths) < 2:
         return None
     chosen = random.sample(paths, random.randrange(1, len(paths)))
-    return with_fields(anatomy.call, diff=tuple([path for path in paths if path in chosen]))
+    return _differentiating(anatomy.call, tuple([path for path in paths if path in chosen]))
 
 
 def everything(anatomy: Anatomy, context: Context) -> Optional[Call]:
     """Every floating and complex input is differentiated."""
-    return None if anatomy.call.diff is None else with_fields(anatomy.call, diff=None)
+    return None if anatomy.call.diff is None else _differentiating(anatomy.call, None)
+
+
+def _differentiating(call: Call, diff: Optional[tuple[str, ...]]) -> Call:
+    return Call(call.api, call.args, call.kwargs, call.init, diff)
 
 
 MUTATORS: dict[str, Mutation] = {"subset": subset, "everything": everything}

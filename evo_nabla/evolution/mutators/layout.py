@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as with_fields
 from typing import Optional
 
 from evo_nabla.call import Call, Layout, TensorArgument
@@ -43,7 +42,7 @@ def contiguous(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def _laid_out(tensor: TensorArgument, kind: str) -> TensorArgument:
-    return with_fields(tensor, layout=Layout(kind))
+    return TensorArgument(tensor.shape, tensor.dtype, tensor.content, Layout(kind))
 
 
 MUTATORS: dict[str, Mutation] = {"single": single, "everywhere": everywhere, "contiguous": contiguous}

@@ -24,7 +24,7 @@ def flip(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def text(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One text becomes another choice of its parameter, or one seen for a parameter of this name here or in another API."""
+    """One text becomes another choice of its parameter, or one seen for a parameter of this name in any API."""
     if not anatomy.texts:
         return None
     path, present = pick(anatomy.texts)
@@ -81,7 +81,7 @@ def reset(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def add(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One optional parameter that the call leaves out is given: a borrowed value, the contrary of its default, or a tensor."""
+    """One optional parameter that the call leaves out is given: borrowed, contrary to its default, or a tensor."""
     signature = context.signature(anatomy.call)
     absent = absent_parameters(anatomy.call, signature) if signature is not None else []
     if not absent:
@@ -98,7 +98,7 @@ def _add_known(anatomy: Anatomy, context: Context) -> Optional[Call]:
     if not names:
         return None
     name = pick(names)
-    argument = adapted(anatomy, pick(context.pool.slotted(anatomy.call.api, name)))
+    argument = adapted(anatomy, context, pick(context.pool.slotted(anatomy.call.api, name)))
     return with_keyword(anatomy.call, f"kwargs.{name}", argument)
 
 
@@ -109,7 +109,7 @@ def _value_for(anatomy: Anatomy, context: Context, parameter: Parameter) -> Argu
     borrowed = [item for item in (*own, *own, *lent) if item is not None]
     value = _value_of_type(anatomy, parameter)
     if borrowed and (value is None or chance(0.6)):
-        return adapted(anatomy, pick(borrowed))
+        return adapted(anatomy, context, pick(borrowed))
     return value
 
 
@@ -131,7 +131,7 @@ def _value_of_type(anatomy: Anatomy, parameter: Parameter) -> Argument:
 
 
 def _tensor_like(anatomy: Anatomy) -> Argument:
-    """A floating tensor as an optional operand usually is: a vector as long as one of the dimensions, or of a tensor's shape."""
+    """A floating tensor as optional operands are: a vector as long as some dimension, or of some tensor's shape."""
     if not anatomy.floating:
         return None
     model = pick(anatomy.floating)[1]
@@ -139,16 +139,15 @@ def _tensor_like(anatomy: Anatomy) -> Argument:
     return TensorArgument(shape, model.dtype, fresh(model.dtype, shape))
 
 
-def adapted(anatomy: Anatomy, argument: Argument) -> Argument:
+def adapted(anatomy: Anatomy, context: Context, argument: Argument) -> Argument:
     """A borrowed argument made to fit: a floating tensor takes the call's dtype, and mostly dimensions the call has."""
     if not isinstance(argument, TensorArgument) or not anatomy.floating:
         return argument
     if family(argument.dtype) in ("floating", "complex") and chance(0.8):
         argument = cast(argument, pick(anatomy.floating)[1].dtype)
     if anatomy.sizes and chance(0.6):
-        argument = reshaped(
-            argument, tuple([size if size in anatomy.sizes else pick(anatomy.sizes) for size in argument.shape])
-        )
+        shape = tuple([size if size in anatomy.sizes else pick(anatomy.sizes) for size in argument.shape])
+        argument = reshaped(argument, shape) if context.allows(shape) else argument
     return argument
 
 

@@ -1,4 +1,4 @@
-"""Numeric refinement: small steps of one argument's numbers that climb the discrepancy, longer while the direction pays."""
+"""Numeric refinement: small steps of one argument's numbers that climb the discrepancy, longer while they pay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from evo_nabla.call import Call, Fill, Number, Seeded, TensorArgument
 from evo_nabla.evolution.anatomy import Anatomy
-from evo_nabla.evolution.contents import fit, suited, values_of, with_values
+from evo_nabla.evolution.contents import fit, suited, values_of, with_content, with_values
 from evo_nabla.evolution.randomness import chance, pick
 from evo_nabla.evolution.specials import special_real
 from evo_nabla.evolution.surgery import substitute
@@ -22,7 +22,7 @@ LONGEST_AMOUNT = 4.0
 class Step:
     """A direction for the numbers at `path`, all or the one at `position`.
 
-    kind: "scale" multiplies by 1 + amount, "shift" adds amount, "toward" goes the share `amount` of the way to `target`.
+    kind: "scale" multiplies by 1 + amount, "shift" adds amount, "toward" goes that share of the way to `target`.
     """
 
     path: str
@@ -98,9 +98,10 @@ def _moved(tensor: TensorArgument, step: Step) -> Optional[TensorArgument]:
         low, high = sorted((step.moved(content.low).real, step.moved(content.high).real))
         if not math.isfinite(high - low):
             return None
-        return with_fields(tensor, content=suited(with_fields(content, low=low, high=high), tensor.dtype, tensor.shape))
+        moved = Seeded(content.seed, low, high, content.kind)
+        return with_content(tensor, suited(moved, tensor.dtype, tensor.shape))
     if step.position is None and isinstance(content, Fill):
-        return with_fields(tensor, content=Fill(fit(step.moved(content.value), tensor.dtype)))
+        return with_content(tensor, Fill(fit(step.moved(content.value), tensor.dtype)))
     values = values_of(tensor)
     if not values or (step.position is not None and step.position >= len(values)):
         return None

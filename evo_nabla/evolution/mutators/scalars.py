@@ -1,4 +1,4 @@
-"""Mutators of Python numbers: special values, signs, windows larger than the input, and numbers turned into 0-d tensors and back."""
+"""Mutators of Python numbers: special values, signs, windows beyond the input, 0-d tensors and back."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def from_tensor(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def fill_like(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One number becomes a tensor of an existing tensor's shape and dtype, filled with it: per-element weights, exponents."""
+    """One number becomes a tensor of an existing one's shape and dtype, filled with it: per-element exponents."""
     if not anatomy.scalars or not anatomy.floating:
         return None
     path, number = pick(anatomy.scalars)

@@ -1,4 +1,4 @@
-"""Mutators of shapes: one dimension renamed everywhere, batches, broadcast ones, empty and 0-d tensors, sizes around vector widths."""
+"""Mutators of shapes: a dimension renamed everywhere, batches, ones to broadcast, empty and 0-d tensors."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def vector(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def batch(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One tensor gets a leading dimension: as large as an existing one (so that batch and matrix sizes coincide), 1 or 2."""
+    """One tensor gets a leading dimension, often as large as an existing one: batch and matrix sizes coincide."""
     found = _of_some_tensor(anatomy)
     if found is None:
         return None

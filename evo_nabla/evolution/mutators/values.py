@@ -1,15 +1,24 @@
-"""Mutators of tensors' elements: special values one at a time or everywhere, ties, repeated singular values, redrawn seeds and ranges."""
+"""Mutators of tensors' elements: special values, ties, structured matrices, redrawn seeds and ranges."""
 
 from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace as with_fields
 from typing import Optional
 
-from evo_nabla.call import Argument, Call, Fill, Number, Seeded, TensorArgument, Values
+from evo_nabla.call import Argument, Call, Content, Fill, Number, Seeded, TensorArgument, Values
 from evo_nabla.evolution.anatomy import Anatomy
-from evo_nabla.evolution.contents import elements, family, fit, fresh, integer_range, suited, values_of, with_values
+from evo_nabla.evolution.contents import (
+    elements,
+    family,
+    fit,
+    fresh,
+    integer_range,
+    suited,
+    values_of,
+    with_content,
+    with_values,
+)
 from evo_nabla.evolution.context import Context, Mutation
 from evo_nabla.evolution.randomness import chance, pick
 from evo_nabla.evolution.specials import special_integer, special_real
@@ -62,7 +71,7 @@ def zero(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def one_special(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One element of a floating or complex tensor becomes a special value: an edge, a tail, a threshold, something tiny."""
+    """One element of a floating or complex tensor becomes special: an edge, a tail, a threshold, something tiny."""
     return _change_one(anatomy, anatomy.floating, 1)
 
 
@@ -83,7 +92,7 @@ def all_special(anatomy: Anatomy, context: Context) -> Optional[Call]:
     if not anatomy.floating:
         return None
     path, tensor = pick(anatomy.floating)
-    return substitute(anatomy.call, {path: with_fields(tensor, content=Fill(special(tensor.dtype)))})
+    return substitute(anatomy.call, {path: with_content(tensor, Fill(special(tensor.dtype)))})
 
 
 def everywhere_special(anatomy: Anatomy, context: Context) -> Optional[Call]:
@@ -92,7 +101,7 @@ def everywhere_special(anatomy: Anatomy, context: Context) -> Optional[Call]:
         return None
     value = special(pick(anatomy.floating)[1].dtype)
     changes: dict[str, Argument] = {
-        path: with_fields(tensor, content=Fill(fit(value, tensor.dtype))) for path, tensor in anatomy.floating
+        path: with_content(tensor, Fill(fit(value, tensor.dtype))) for path, tensor in anatomy.floating
     }
     return substitute(anatomy.call, changes)
 
@@ -109,8 +118,9 @@ def negate(anatomy: Anatomy, context: Context) -> Optional[Call]:
     path, tensor = pick(anatomy.tensors)
     content = tensor.content
     if isinstance(content, Seeded) and family(tensor.dtype) != "bool" and (chance(0.5) or values_of(tensor) is None):
-        flipped = suited(with_fields(content, low=-content.high, high=-content.low), tensor.dtype, tensor.shape)
-        return substitute(anatomy.call, {path: with_fields(tensor, content=flipped)})
+        opposite = Seeded(content.seed, -content.high, -content.low, content.kind)
+        flipped = suited(opposite, tensor.dtype, tensor.shape)
+        return substitute(anatomy.call, {path: with_content(tensor, flipped)})
     values = values_of(tensor)
     if not values:
         return None
@@ -147,7 +157,7 @@ def whole_numbers(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def equal_operands(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """A tensor takes the content of another of the same shape: equal elements in two operands, but not the same object."""
+    """A tensor takes the content of another of its shape: equal elements in two operands, but not the same object."""
     if len(anatomy.tensors) < 2:
         return None
     (path, tensor), (_, model) = random.sample(anatomy.tensors, 2)
@@ -160,7 +170,7 @@ def equal_operands(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def matrix(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One floating tensor becomes, over its last two dimensions, a multiple of the identity, of ones, diagonal or singular."""
+    """One floating tensor's matrices become a multiple of the identity or of ones, diagonal, singular or permuting."""
     found = _some_matrix(anatomy)
     if found is None:
         return None
@@ -217,8 +227,7 @@ def redraw_everywhere(anatomy: Anatomy, context: Context) -> Optional[Call]:
         return None
     low, high = pick(RANGES)
     changes: dict[str, Argument] = {
-        path: with_fields(tensor, content=fresh(tensor.dtype, tensor.shape, low, high))
-        for path, tensor in anatomy.floating
+        path: with_content(tensor, fresh(tensor.dtype, tensor.shape, low, high)) for path, tensor in anatomy.floating
     }
     return substitute(anatomy.call, changes)
 
@@ -226,7 +235,7 @@ def redraw_everywhere(anatomy: Anatomy, context: Context) -> Optional[Call]:
 def _redrawn(tensor: TensorArgument) -> Seeded:
     content = tensor.content
     if isinstance(content, Seeded) and chance(0.5):
-        return with_fields(content, seed=int(random.random() * 2**32))
+        return Seeded(int(random.random() * 2**32), content.low, content.high, content.kind)
     kind = "uniform" if chance(0.6) else pick(VECTOR_KINDS)
     if family(tensor.dtype) in ("floating", "complex"):
         return fresh(tensor.dtype, tensor.shape, *pick(RANGES), kind)
@@ -261,7 +270,7 @@ def scale(anatomy: Anatomy, context: Context) -> Optional[Call]:
     content = tensor.content
     if isinstance(content, Seeded):
         low, high = content.low * factor, content.high * factor
-        return _with_content(anatomy, path, tensor, with_fields(content, low=low, high=high))
+        return _with_content(anatomy, path, tensor, Seeded(content.seed, low, high, content.kind))
     values = values_of(tensor)
     return (
         None
@@ -296,8 +305,8 @@ def extreme_integer(anatomy: Anatomy, context: Context) -> Optional[Call]:
     return _change_one(anatomy, (chosen,), 1, pick(integer_range(chosen[1].dtype)))
 
 
-def _with_content(anatomy: Anatomy, path: str, tensor: TensorArgument, content: Seeded | Fill | Values) -> Call:
-    return substitute(anatomy.call, {path: with_fields(tensor, content=content)})
+def _with_content(anatomy: Anatomy, path: str, tensor: TensorArgument, content: Content) -> Call:
+    return substitute(anatomy.call, {path: with_content(tensor, content)})
 
 
 MUTATORS: dict[str, Mutation] = {

@@ -16,7 +16,7 @@ STRATEGIES = ("evo", "freefuzz", "random")
 
 
 def make_strategy(name: str, seeds: Mapping[str, Sequence[Call]], signatures: Signatures) -> Strategy:
-    """A strategy over these seeds (API → calls, the order is kept); signatures may lack APIs. ValueError for an unknown name."""
+    """A strategy over these seeds (API → calls, in order); signatures may lack APIs. ValueError for an unknown name."""
     if name == "evo":
         return EvoStrategy(seeds, signatures)
     if name == "freefuzz":

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from deap import tools
 
-from evo_nabla.call import Call, call_hash
+from evo_nabla.call import Call
 from evo_nabla.evolution.anatomy import Anatomy
 from evo_nabla.evolution.context import Context
 from evo_nabla.evolution.feedback import SEED, Evaluated, Offspring
@@ -47,29 +47,32 @@ class Population:
     def __init__(self, seeds: Sequence[Call]) -> None:
         self.ledger = Ledger(seeds)
         self.individuals: list[Individual] = []
+        self._by_hash: dict[str, Individual] = {}
         self.statistics = FeatureStatistics()
         self.generation = 0
         # Numeric steps of offspring that are being run, by hash; lost with a killed driver, and no loss.
         self.steps: dict[str, Step] = {}
 
     def find(self, hash: str) -> Optional[Individual]:
-        return next((individual for individual in self.individuals if individual.hash == hash), None)
+        return self._by_hash.get(hash)
 
     def add(self, individual: Individual) -> None:
         """Take an individual in; whoever shares features with it becomes less rare."""
         shared = any(self.statistics.count(feature) for feature in individual.features)
         self.statistics.add(individual.features)
         self.individuals.append(individual)
+        self._by_hash[individual.hash] = individual
         if shared:
             self.rate_rarity()
 
     def keep(self, survivors: list[Individual]) -> None:
         """Let all others go, and their features with them."""
-        staying = {individual.hash for individual in survivors}
+        staying = {individual.hash: individual for individual in survivors}
         for individual in self.individuals:
             if individual.hash not in staying:
                 self.statistics.discard(individual.features)
         self.individuals = survivors
+        self._by_hash = staying
 
     def rate_rarity(self) -> None:
         """Each individual's novelty, less what other individuals show as well."""
@@ -157,16 +160,18 @@ class EvoStrategy:
 
     def _parents(self, population: Population, count: int) -> list[Individual]:
         """Selected individuals, and now and then any seed instead; seeds alone while nothing was learned."""
-        seeds = population.ledger.seeds
-        selected = self._toolbox.parents(population.individuals, count) if population.individuals else [None] * count
+        selected: list[Optional[Individual]] = [None] * count
+        if population.individuals:
+            selected = self._toolbox.parents(population.individuals, count)
         return [
-            self._immigrant(population, pick(seeds)) if individual is None or chance(IMMIGRATION) else individual
+            self._immigrant(population) if individual is None or chance(IMMIGRATION) else individual
             for individual in selected
         ]
 
-    def _immigrant(self, population: Population, seed: Call) -> Individual:
-        hash = call_hash(seed)
-        return population.find(hash) or Individual(seed, hash)
+    def _immigrant(self, population: Population) -> Individual:
+        position = pick(range(len(population.ledger.seeds)))
+        hash = population.ledger.hash_of(position)
+        return population.find(hash) or Individual(population.ledger.seeds[position], hash)
 
     def _child(self, population: Population, parent: Individual) -> Optional[Offspring]:
         """A call that was not proposed before, as far as remembered; None if many attempts gave none."""
@@ -205,7 +210,7 @@ class EvoStrategy:
 
     def _refined(self, population: Population, parent: Individual, step: Step) -> Optional[Offspring]:
         call = take(parent.anatomy, step)
-        child = None if call is None else self._offspring(population, repaired(call), (REFINE,), (parent.hash,))
+        child = None if call is None else self._offspring(population, call, (REFINE,), (parent.hash,))
         if child is not None:
             population.steps[child.hash] = step
         return child
@@ -213,9 +218,7 @@ class EvoStrategy:
     def _offspring(
         self, population: Population, call: Call, operators: tuple[str, ...], parents: tuple[str, ...]
     ) -> Optional[Offspring]:
-        if not self._context.bounded(call):
-            return None
-        offspring = Offspring(call, operators, parents)
+        offspring = Offspring(repaired(call), operators, parents)
         return offspring if population.ledger.admit(offspring.hash) else None
 
     # learning
@@ -274,11 +277,9 @@ class EvoStrategy:
         population.ledger.restore(state["ledger"])
         population.generation = state["generation"]
         population.steps.clear()
-        population.individuals = [individual_from_json(document) for document in state["individuals"]]
-        population.statistics = FeatureStatistics()
-        for individual in population.individuals:
-            population.statistics.add(individual.features)
-        population.rate_rarity()
+        population.keep([])
+        for document in state["individuals"]:
+            population.add(individual_from_json(document))
         for individual in population.individuals:
             individual.fitness.values = self._toolbox.evaluate(individual)
         # In place: selecting all of them sets the crowding distances, and the order is that of the saved population.

@@ -1,4 +1,4 @@
-"""FreeFuzz as a baseline: a random seed record, a random number of type, random-value and database-value mutations, no feedback.
+"""FreeFuzz as a baseline: random seeds; type, random-value and database-value mutations; no feedback.
 
 After Wei, Deng, Yang, Zhang, "Free Lunch for Testing: Fuzzing Deep-Learning Libraries from Open Source", ICSE 2022
 (arXiv 2201.06589), section 3.3 and table 1; its constants are those of the authors' published implementation.
@@ -83,7 +83,7 @@ class FreeFuzzStrategy(UnguidedStrategy):
         return substitute(seed, arguments), tuple(operators)
 
     def _from_database(self, api: str, path: str) -> tuple[Argument] | None:
-        """An argument of the same name from an API drawn by its likeness to this one; None where no API has the name."""
+        """An argument of the same name from an API drawn by its likeness to this one; None where no API has it."""
         name = parameter_name(path, self._signatures.get(api))
         apis, weights = self._similar(api, name)
         if not apis:
