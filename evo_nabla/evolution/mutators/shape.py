@@ -7,7 +7,7 @@ from typing import Optional
 
 from evo_nabla.call import Argument, Call, TensorArgument
 from evo_nabla.evolution.anatomy import Anatomy
-from evo_nabla.evolution.contents import elements, reshaped
+from evo_nabla.evolution.contents import cast, elements, reshaped
 from evo_nabla.evolution.context import Context, Mutation
 from evo_nabla.evolution.randomness import chance, pick
 from evo_nabla.evolution.specials import boundary_size
@@ -206,6 +206,17 @@ def smaller_index(anatomy: Anatomy, context: Context) -> Optional[Call]:
     return _with_shapes(anatomy, context, [(path, tensor, shape)])
 
 
+def empty_index(anatomy: Anatomy, context: Context) -> Optional[Call]:
+    """One integer tensor loses all its elements, and often its dtype: an empty literal is floating in most libraries."""
+    indices = [item for item in anatomy.integers if item[1].shape]
+    if not indices:
+        return None
+    path, tensor = pick(indices)
+    emptied = reshaped(tensor, (0,) if chance(0.4) else _one_size(tensor.shape, 0))
+    dtype = pick((tensor.dtype, tensor.dtype, "float32", "float64", "complex64", "complex128"))
+    return substitute(anatomy.call, {path: cast(emptied, dtype)})
+
+
 def _smaller(size: int) -> int:
     return size - 1 if chance(0.5) else int(random.random() * size)
 
@@ -229,4 +240,5 @@ MUTATORS: dict[str, Mutation] = {
     "swap_axes": swap_axes,
     "alike": alike,
     "smaller_index": smaller_index,
+    "empty_index": empty_index,
 }
