@@ -107,7 +107,9 @@ def test_rounding_keeps_rank_triangle_symmetry_and_distinct_values(seed: int, si
         assert np.linalg.matrix_rank(rounded) == np.linalg.matrix_rank(matrix)
         assert len(np.unique(rounded)) == len(np.unique(matrix))
         assert np.array_equal(rounded == 0, matrix == 0)
-    assert np.array_equal(shortest(low @ low.T), shortest(low @ low.T).T) == np.array_equal(low @ low.T, (low @ low.T).T)
+    assert np.array_equal(shortest(low @ low.T), shortest(low @ low.T).T) == np.array_equal(
+        low @ low.T, (low @ low.T).T
+    )
 
 
 def test_rounding_shortens_ordinary_values() -> None:
@@ -122,10 +124,11 @@ def test_only_plain_large_tensors_become_draws() -> None:
     drawn = draw_like(plain, "args.0")
     assert drawn is not None
     assert -3 <= drawn.low < drawn.high <= 7
-    for structured in (
-        np.tril(plain), plain + plain.T, np.sort(plain), np.outer(plain[0], plain[1]), plain.round(), np.full((9, 9), 2.0),
-        np.where(plain > 6, np.nan, plain), np.arange(100),
-    ):  # fmt: skip
+    structures = (
+        np.tril(plain), plain + plain.T, np.sort(plain), np.outer(plain[0], plain[1]), plain.round(),
+        np.full((9, 9), 2.0), np.where(plain > 6, np.nan, plain), np.arange(100),
+    )  # fmt: skip
+    for structured in structures:
         assert draw_like(structured, "args.0") is None
     tensor = torch.from_numpy(plain)
     assert isinstance(Encoder(NAMES, rounded=True, drawn=True).argument(tensor).content, Seeded)

@@ -32,16 +32,16 @@ def harvest(library: str, emit: Callable[[Dict[str, Any]], None]) -> Dict[str, A
 def discover(library: str) -> List[str]:
     """The dotted paths of the library's public callables that take tensors, sorted. Raises UnavailableError."""
     _check(library)
-    from . import discover as names
+    from . import apis
 
-    return names.discover()
+    return apis.discover()
 
 
 def signatures(apis: Iterable[str]) -> Dict[str, Optional[Dict[str, Any]]]:
-    """What is known of each API's parameters (see `signatures.Signatures.of`), None where nothing is."""
-    from . import signatures as reader
+    """What is known of each API's parameters (see `parameters.Signatures.of`), None where nothing is."""
+    from . import parameters
 
-    return reader.signatures(apis)
+    return parameters.signatures(apis)
 
 
 def _check(library: str) -> None:

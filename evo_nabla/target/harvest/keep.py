@@ -11,7 +11,9 @@ import torch
 
 from evo_nabla.call import Call, call_from_json, call_to_json
 from evo_nabla.target.backends.protocol import Backend, ModeError, Primal, Refused
+from evo_nabla.target.deny import DenyList
 
+from .apis import is_helper
 from .encode import Encoder, UnencodableError, dtype_name, layout_of
 from .isolate import Send
 from .names import PublicNames
@@ -42,7 +44,7 @@ class Keeper:
 
     def __init__(self, backend: Backend, names: PublicNames) -> None:
         self._backend = backend
-        self._names = names
+        self._denied = DenyList("torch")
         self._exact = Encoder(names)
         self._rounded = Encoder(names, rounded=True)
         self._drawn = Encoder(names, rounded=True, drawn=True)
@@ -56,6 +58,12 @@ class Keeper:
         dropped: Counter[str] = Counter()
         groups: Dict[Group, Dict[Hashable, Sample]] = {}
         for sample in samples:
+            if is_helper(sample.api.rpartition(".")[2]):
+                dropped["an API that has nothing to differentiate"] += 1
+                continue
+            if sample.init is None and not any(True for _ in tensors_in((sample.args, sample.kwargs))):
+                dropped["no tensor among the arguments"] += 1
+                continue
             if _elements(sample) > MAX_ELEMENTS:
                 dropped["more elements than a seed may have"] += 1
                 continue
@@ -112,6 +120,8 @@ class Keeper:
         return call_from_json(call_to_json(call))  # what is written must be what is read
 
     def _run(self, call: Call) -> Primal:
+        if self._denied.refusal(call) is not None:
+            raise DroppedError("on the deny list")
         self._backend.reset()
         started = time.process_time()
         try:

@@ -6,27 +6,35 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 
 from evo_nabla.target.backends.protocol import Backend
 
 from . import torch_samples as samples
-from .discover import tensor_operators
+from .apis import discover, tensor_operators
 from .isolate import LostError, Message, Send, isolated
 from .keep import DroppedError, Group, Keeper, quota_of
 from .names import PublicNames
 
-Emit = Callable[[Dict[str, Any]], None]
+Document = Dict[str, Any]
+Emit = Callable[[Document], None]
+Entry = Tuple[str, Callable[[Send], None]]
 
 BY_HAND = Path(__file__).with_name("torch_by_hand.json")
 """Calls of modules and transforms that no database of torch has samples of."""
 
 ENTRY_SECONDS = 120.0
+# How many small entries share one copy of the process: copying costs more than they do.
+TOGETHER = 25
 # Samples of each dtype whose underlying aten operators are recorded.
 RECORDED_SAMPLES = 16
 RECORDED_DTYPES = (torch.float64, torch.complex128)
+# How many seeds of one API are put aside for its namesakes, how many of them a namesake gets at most, in which dtypes.
+LOANS = 12
+BORROWED = 8
+LENT_DTYPES = ("float64", "complex128")
 
 
 class Harvest:
@@ -39,6 +47,7 @@ class Harvest:
         self._room: Dict[Group, int] = {}
         self._texts: set[str] = set()
         self._apis: set[str] = set()
+        self._lendable: Dict[str, List[Document]] = {}
         self._dropped: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._operators = {name for name in tensor_operators() if not re.search(samples.INTERNAL_OPERATOR, name)}
@@ -48,6 +57,8 @@ class Harvest:
         entries = list(self._entries())
         for name, work in entries:
             self._harvest(name, work)
+        self._harvest_small(list(self._by_hand()))
+        self._harvest_small([(f"borrowed:{api}", self._borrowing(api)) for api in self._bare()])
         return {
             "seeds": sum(self._kept.values()),
             "apis": len(self._apis),
@@ -56,13 +67,15 @@ class Harvest:
             "dropped": dict(sorted(self._dropped.items())),
         }
 
-    def _entries(self) -> Iterator[Tuple[str, Callable[[Send], None]]]:
+    def _entries(self) -> Iterator[Entry]:
         for info in samples.operator_infos():
             yield "opinfo:" + samples.operator_name(info), self._operator(info)
         for info in samples.module_infos():
             yield "moduleinfo:" + info.name, self._module(info)
+
+    def _by_hand(self) -> Iterator[Entry]:
         for document in json.loads(BY_HAND.read_text(encoding="utf-8")):
-            yield "by-hand:" + document["api"], self._by_hand(document)
+            yield "by-hand:" + document["api"], self._given(document)
 
     def _harvest(self, name: str, work: Callable[[Send], None]) -> None:
         try:
@@ -70,6 +83,19 @@ class Harvest:
                 self._receive(name, message)
         except LostError as reason:
             self._dropped[f"entry lost: {reason}"] += 1
+
+    def _harvest_small(self, entries: Sequence[Entry]) -> None:
+        """Harvests many small entries, several in one copy of the process; each alone where one of them kills it."""
+        for start in range(0, len(entries), TOGETHER):
+            chunk = entries[start : start + TOGETHER]
+            try:
+                messages = list(isolated(_together(chunk), ENTRY_SECONDS))
+            except LostError:
+                for name, work in chunk:
+                    self._harvest(name, work)
+                continue
+            for message in messages:
+                self._receive(chunk[message["entry"]][0], message["message"])
 
     def _receive(self, name: str, message: Message) -> None:
         self._dropped.update(message.get("dropped", {}))
@@ -86,7 +112,38 @@ class Harvest:
         group: Group = tuple(message["group"])
         if group[0].startswith("torch.ops.aten."):
             self._room[group] = self._room.get(group, quota_of(group)) - 1
+        if name.startswith("opinfo:"):
+            self._lend(document, group)
         self._emit(document)
+
+    def _lend(self, document: Document, group: Group) -> None:
+        """Puts a seed aside for APIs of the same name that no database samples; a few of each API will do."""
+        name = plain_name(document["api"])
+        loans = self._lendable.setdefault(name, [])
+        if sum(loan["api"] == document["api"] for loan in loans) < LOANS and group[1] in LENT_DTYPES:
+            loans.append(document)
+
+    def _bare(self) -> List[str]:
+        return [api for api in discover() if api not in self._apis and plain_name(api) in self._lendable]
+
+    def _borrowing(self, api: str) -> Callable[[Send], None]:
+        """torch.relu, torch.relu_ and torch.Tensor.relu take what torch.nn.functional.relu takes, if they run."""
+
+        def work(send: Send) -> None:
+            left = BORROWED
+            for loan in self._lendable[plain_name(api)]:
+                try:
+                    self._keeper.checked({**loan, "api": api})
+                except DroppedError as reason:
+                    send({"dropped": {f"borrowed: {reason}": 1}})
+                    continue
+                seed = {**loan, "api": api, "x-from": f"borrowed:{loan['api']}"}
+                send({"seed": seed, "group": [api, "", samples.FEW]})
+                left -= 1
+                if left == 0:
+                    return
+
+        return work
 
     def _operator(self, info: Any) -> Callable[[Send], None]:
         def work(send: Send) -> None:
@@ -114,7 +171,7 @@ class Harvest:
 
         return work
 
-    def _by_hand(self, document: Dict[str, Any]) -> Callable[[Send], None]:
+    def _given(self, document: Document) -> Callable[[Send], None]:
         def work(send: Send) -> None:
             try:
                 self._keeper.checked(document)
@@ -124,6 +181,19 @@ class Harvest:
             send({"seed": {**document, "x-from": "by-hand"}, "group": [document["api"], "", samples.FEW]})
 
         return work
+
+
+def _together(entries: Sequence[Entry]) -> Callable[[Send], None]:
+    def work(send: Send) -> None:
+        for place, (_, one) in enumerate(entries):
+            one(lambda message, place=place: send({"entry": place, "message": message}))  # type: ignore[misc]
+
+    return work
+
+
+def plain_name(api: str) -> str:
+    """What namesakes share: relu for torch.nn.functional.relu, torch.Tensor.relu_ and torch.ops.aten.relu."""
+    return api.rpartition(".")[2].strip("_")
 
 
 def _until_failure(found: Iterator[samples.Sample], send: Send) -> Iterator[samples.Sample]:

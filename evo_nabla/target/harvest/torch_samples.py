@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import random
 import re
@@ -11,6 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 import numpy as np
 import torch
 
+from .apis import is_helper
 from .names import PublicNames, resolve
 
 Arguments = Tuple[Sequence[Any], Mapping[str, Any]]
@@ -23,6 +25,8 @@ MAIN_DTYPES = (torch.float64, torch.float32, torch.complex128, torch.int64, torc
 NARROW_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int64)
 # Internal operators, and backward ones: their inputs must fit each other as only the library's own rules make them.
 INTERNAL_OPERATOR = re.compile(r"^_|backward")
+# Properties of a tensor that are tensors themselves.
+TENSOR_PROPERTIES = ("T", "H", "mT", "mH", "real", "imag")
 
 
 class Sample(NamedTuple):
@@ -114,9 +118,10 @@ def _targets(info: Any, names: PublicNames) -> List[Tuple[Optional[str], Any, st
 
 def _preferred_path(info: Any, names: PublicNames) -> Optional[str]:
     """The path under the database's own name where it leads to the same object, else the best public one."""
+    path = info.name if info.name.startswith("torch.") else f"torch.{info.name}"
     try:
-        if resolve("torch." + info.name) is info.op:
-            return "torch." + str(info.name)
+        if resolve(path) is info.op:
+            return str(path).removesuffix(".default")
     except (ImportError, AttributeError):
         pass
     return names.path(info.op)
@@ -138,8 +143,10 @@ def recorded(
     """The public calls that a wrapper such as `lambda x: torch.foo(x, 1)` makes, with the arguments it makes them with.
 
     Only the call that the entry is named after counts in full; a `torch.clone` on the way to it is not what is sampled.
+    A wrapper that fails has still made the calls before.
     """
-    with FunctionRecorder(names) as recorder, torch.enable_grad():
+    args, kwargs = copied(args, kwargs)  # it may write into them
+    with FunctionRecorder(names) as recorder, torch.no_grad(), contextlib.suppress(Exception):
         function(*args, **kwargs)
     name = like.origin.rpartition(":")[2]
     return [
@@ -158,13 +165,14 @@ class FunctionRecorder(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         path = self._path(function)
-        if path is not None and _holds_tensor(args, kwargs or {}):
+        if path is not None and not is_helper(path.rpartition(".")[2]):
             self.calls.append((path, *copied(args, kwargs or {})))
         return function(*args, **(kwargs or {}))
 
     def _path(self, function: Any) -> Optional[str]:
         if type(function).__name__ == "method-wrapper":  # a property's getter
-            return f"torch.Tensor.{function.__self__.__name__}"
+            name = function.__self__.__name__
+            return f"torch.Tensor.{name}" if name in TENSOR_PROPERTIES else None
         return self._names.path(function)
 
 
@@ -186,14 +194,11 @@ class OperatorRecorder(torch.utils._python_dispatch.TorchDispatchMode):  # type:
 def underlying_samples(info: Any, samples: Iterable[Sample], operators: Set[str]) -> Iterator[Sample]:
     """Calls of the aten operators that an operator's samples come down to."""
     for sample in samples:
-        with OperatorRecorder(operators) as recorder, torch.enable_grad():
-            try:
-                info.op(*sample.args, **sample.kwargs)
-            except Exception:
-                continue
-        for api, args, kwargs in recorder.calls:
-            if _holds_tensor(args, kwargs):
-                yield Sample(api, args, kwargs, sample.dtype, FEW, sample.origin)
+        args, kwargs = copied(sample.args, sample.kwargs)
+        with OperatorRecorder(operators) as recorder, torch.no_grad(), contextlib.suppress(Exception):
+            info.op(*args, **kwargs)
+        for api, own, named in recorder.calls:
+            yield Sample(api, own, named, sample.dtype, FEW, sample.origin)
 
 
 def module_samples(info: Any, dtype: torch.dtype, wanted: str) -> Iterator[Sample]:
@@ -232,10 +237,6 @@ def _copy(value: Any, copies: Dict[int, Any]) -> Any:
     if type(value) in (tuple, list):
         return type(value)(_copy(item, copies) for item in value)
     return value
-
-
-def _holds_tensor(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    return any(True for _ in tensors_in((*args, *kwargs.values())))
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[torch.Tensor]:

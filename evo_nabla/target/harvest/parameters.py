@@ -83,7 +83,7 @@ class Signatures:
 
     def _parameters(self, api: str, function: Any, method: bool) -> Optional[List[Parameter]]:
         documentation = inspect.getdoc(function) or ""
-        found = self._from_schema(_operator_name(api, function))
+        found = self._from_schema(_operator_name(api, function)) if api.startswith("torch.") else None
         if found is not None and not method and not api.startswith("torch.ops."):
             for parameter in found:  # what a schema calls self, torch's functions call input
                 parameter["name"] = "input" if parameter["name"] == "self" else parameter["name"]

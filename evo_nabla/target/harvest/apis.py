@@ -20,19 +20,20 @@ STRUCTURAL_MODULES = frozenset(
 HELPERS = frozenset(
     ("align_as", "align_to", "apply_", "as_subclass", "backward", "broadcast_shapes", "can_cast", "ccol_indices",
      "coalesce", "col_indices", "compile", "cond", "const_data_ptr", "crow_indices", "cuda", "data_ptr", "dense_dim",
-     "dequantize", "detach_", "dim", "dim_order", "element_size", "from_dlpack", "get_device", "handle_torch_function", "hpu",
-     "import_ir_module", "indices", "int_repr", "ipu", "item", "map2_", "map_", "module_load", "mtia", "name", "names",
-     "ndimension", "nelement", "new", "new_tensor", "numel", "numpy", "pin_memory", "qscheme", "record_stream",
+     "dequantize", "detach_", "dim", "dim_order", "element_size", "from_dlpack", "get_device", "handle_torch_function",
+     "hpu", "import_ir_module", "indices", "int_repr", "ipu", "item", "map2_", "map_", "module_load", "mtia", "name",
+     "names", "ndimension", "nelement", "new", "new_tensor", "numel", "numpy", "pin_memory", "qscheme", "record_stream",
      "refine_names", "register_hook", "register_post_accumulate_grad_hook", "reinforce", "rename", "rename_",
      "requires_grad_", "resize", "resize_as", "result_type", "retain_grad", "row_indices", "share_memory_", "size",
      "storage", "storage_offset", "storage_type", "stride", "to_dlpack", "to_mkldnn", "to_sparse_bsc", "to_sparse_bsr",
      "to_sparse_csc", "to_sparse_csr", "tolist", "type", "typename", "untyped_storage", "values", "vmap", "while_loop",
      "xpu")
 )  # fmt: skip
-# Questions about a tensor, symbolic shapes, and operators that a dense CPU tensor cannot reach.
+# Questions about a tensor, symbolic shapes, memory that nobody wrote to, and what a dense CPU tensor cannot reach.
 HELPER_PREFIXES = (
     "is_", "has_", "set_", "get_", "sym_", "q_", "cudnn_", "miopen_", "mkldnn_", "mps_", "quantize_",
     "quantized_", "fbgemm_", "sparse_", "ccol_", "crow_", "col_indices", "row_indices",
+    "empty", "new_empty", "resize_",
 )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def _functions(namespace: str, operators: Set[str], overridable: Set[int]) -> It
     for name, member in members(namespace):
         if not inspect.isroutine(member) and type(member).__name__ != "ScriptFunction":
             continue
-        if _is_helper(name):
+        if is_helper(name):
             continue
         if id(member) in overridable or name in operators:
             yield f"{namespace}.{name}"
@@ -61,7 +62,7 @@ def _functions(namespace: str, operators: Set[str], overridable: Set[int]) -> It
 
 def _methods(operators: Set[str], overridable: Set[int]) -> Iterator[str]:
     for name, member in members("torch.Tensor"):
-        if not callable(member) or isinstance(member, type) or _is_helper(name):
+        if not callable(member) or isinstance(member, type) or is_helper(name):
             continue
         # Python's own operators live in torch._tensor or in slots; the others must be known to dispatch.
         if id(member) in overridable or name in operators or name.startswith("__"):
@@ -88,10 +89,11 @@ def _transforms() -> Iterator[str]:
 
 
 def _is_public_operator(name: str) -> bool:
-    return not name.startswith("_") and not _is_helper(name) and hasattr(torch.ops.aten, name)
+    return not name.startswith("_") and not is_helper(name) and hasattr(torch.ops.aten, name)
 
 
-def _is_helper(name: str) -> bool:
+def is_helper(name: str) -> bool:
+    """Whether a callable of this name answers a question or steers dispatch, and gives nothing to differentiate."""
     return name in HELPERS or name.startswith(HELPER_PREFIXES)
 
 
