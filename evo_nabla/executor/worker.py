@@ -86,6 +86,11 @@ class Worker:
     ) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int:
+        """Of the process that is at work now."""
+        return self._process.pid
+
     def run(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
         """One report per call, in order; a call that ends the worker is run once more in a fresh one.
 

@@ -127,11 +127,12 @@ class _Worker:
             self._channel.send({"kind": "failed", "reason": f"{error}"})
 
     def _warm_up(self, order: int) -> None:
-        """Judge one harmless call unobserved: what the library imports on first use (torch._dynamo: a second) must
-        neither count as the first call's features nor against its time."""
+        """Judge one harmless call before any is observed: what the library imports on first use (torch._dynamo: a
+        second) must neither count as the first call's features nor against its time."""
         api = "jax.numpy.sin" if self._library == "jax" else f"{self._library}.sin"
         tensor = {"tensor": {"shape": [1], "dtype": "float64", "values": [0.5]}}
-        judge(self._backend, call_from_json({"api": api, "args": [tensor]}), JudgeOptions(order=order, thorough=True))
+        patient = JudgeOptions(order=order, thorough=True, seconds=float("inf"))
+        judge(self._backend, call_from_json({"api": api, "args": [tensor]}), patient)
         self._backend.reset()
         self._state.restore()
 
@@ -158,11 +159,11 @@ class _Worker:
         )
         for index, document in enumerate(command["calls"]):
             started, library = time.perf_counter(), self._backend.clock.library
-            report = self._report(document, options)
+            report = self._report(document, options, observe=bool(oracle["observe"]))
             if os.getpid() != self._pid:
                 os._exit(0)  # the call forked, and this is the child that came back from it
-            self._tidy()
             report["features"] = self._observers.drain() if oracle["observe"] else {}
+            self._tidy()
             report["seconds"] = {
                 "total": time.perf_counter() - started,
                 "library": self._backend.clock.library - library,
@@ -173,7 +174,7 @@ class _Worker:
                 os._exit(0)
         self._channel.send({"kind": "finished", "batch": batch})
 
-    def _report(self, document: Json, options: JudgeOptions) -> Json:
+    def _report(self, document: Json, options: JudgeOptions, observe: bool) -> Json:
         try:
             call = call_from_json(document)
         except CallError as error:
@@ -183,6 +184,8 @@ class _Worker:
             return _verdictless("denied", reason)
         self._state.seed(0)
         enter("direct")
+        if observe:
+            self._observers.begin()
         try:
             return judge(self._backend, call, options)
         except MemoryError:

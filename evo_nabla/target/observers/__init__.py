@@ -47,6 +47,11 @@ class Observers:
         """The kinds of features that are measured."""
         return tuple(observer.kind for observer in self._active)
 
+    def begin(self) -> None:
+        """A call begins; what the worker does between calls is not measured."""
+        for observer in self._active:
+            observer.begin()
+
     def drain(self) -> Dict[str, List[str]]:
         """New features by kind; kinds without any are left out."""
         drained = ((observer.kind, observer.drain()) for observer in self._active)

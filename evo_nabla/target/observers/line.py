@@ -45,26 +45,29 @@ class LineObserver:
         """Begin to trace this thread and those it starts."""
         self._coverage.start()
         self._trace = sys.gettrace()
+        sys.settrace(None)
         filename = self._coverage.get_data().data_filename()
         # Older releases keep their memory database to themselves; then CoverageData.lines() has to do.
         if filename.startswith("file:"):
             self._database = sqlite3.connect(filename, uri=True)
 
+    def begin(self) -> None:
+        """Trace, even if the last call stopped the tracing."""
+        sys.settrace(self._trace)
+
     def enter(self, mode: str) -> None:
         """Nothing: a drain for every mode would cost more than the mode itself."""
 
     def drain(self) -> List[str]:
-        """Names of lines never drained before, sorted; traces on afterwards even if the call stopped the tracing."""
+        """Stop tracing; names of the lines never drained before, sorted."""
         sys.settrace(None)
-        try:
-            data = self._coverage.get_data()
-            packed = self._read(data) if self._database is None else self._query(self._database)
-            return sorted(name for path, bits in packed for name in self._news(path, bits))
-        finally:
-            sys.settrace(self._trace)
+        data = self._coverage.get_data()
+        packed = self._read(data) if self._database is None else self._query(self._database)
+        return sorted(name for path, bits in packed for name in self._news(path, bits))
 
     def stop(self) -> None:
-        """End tracing."""
+        """End tracing; coverage.py wants to find its own tracer in place."""
+        sys.settrace(self._trace)
         self._coverage.stop()
         if self._database is not None:
             self._database.close()

@@ -11,7 +11,11 @@ class Observer(Protocol):
     kind: str  # the key of its features in a report: "line"
 
     def start(self) -> None:
-        """Begin to measure; called once, after the library's import."""
+        """Get ready; called once, after the library's import."""
+        ...
+
+    def begin(self) -> None:
+        """A call begins: measure until the next drain."""
         ...
 
     def enter(self, mode: str) -> None:
@@ -19,7 +23,7 @@ class Observer(Protocol):
         ...
 
     def drain(self) -> List[str]:
-        """The features reached since the last drain that were never drained before, sorted."""
+        """End measuring the call; the features it reached that were never drained before, sorted."""
         ...
 
     def stop(self) -> None:
