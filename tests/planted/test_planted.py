@@ -49,7 +49,7 @@ def parameters(case: Case) -> ParameterSet:
     return pytest.param(case, id=case.id, marks=[pytest.mark.slow] if "hang" in case.kinds else [])
 
 
-@pytest.mark.parametrize("case", map(parameters, CASES))
+@pytest.mark.parametrize("case", [parameters(case) for case in CASES])
 def test_verdict(case: Case, worker: Callable[[int], Worker]) -> None:
     (report,) = worker(case.order).run([case.call])
     assert case.objection(report) == ""
