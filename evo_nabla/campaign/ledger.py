@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from evo_nabla.call import canonical_text
 from evo_nabla.corpus.store import ApiTally, FindingSummary, FirstReach, Generation, KeptCall, Store
@@ -46,7 +47,6 @@ class Ledger:
         self.generation: int = store.state("generation") or 0
         self._entries = store.entry_features()
         self._feature_count = sum(map(len, self.seen.values()))
-        self._next = Generation(self.generation + 1)
         self._open()
 
     @property
@@ -69,8 +69,9 @@ class Ledger:
         tally = self._tally(offspring.call.api)
         new = self._new_features(report)
         self._count(tally, report)
-        record = report.discrepancy >= max(SMALLEST_KEPT_DISCREPANCY, IMPROVEMENT * tally.discrepancy)
-        tally.discrepancy = max(tally.discrepancy, report.discrepancy)
+        discrepancy = discrepancy_of(report)
+        record = discrepancy >= max(SMALLEST_KEPT_DISCREPANCY, IMPROVEMENT * tally.discrepancy)
+        tally.discrepancy = max(tally.discrepancy, discrepancy)
         if new or (record and report.status not in NEVER_KEPT):
             self._keep(offspring, report, new)
         tally.reward += len(new)
@@ -78,7 +79,7 @@ class Ledger:
             offspring,
             Feedback(
                 novelty=float(len(new)),
-                discrepancy=report.discrepancy if report.verdict != "inconclusive" else 0.0,
+                discrepancy=discrepancy,
                 valid=report.status in VALID,
                 differentiated=report.differentiated,
                 seconds=report.seconds.total,
@@ -93,16 +94,20 @@ class Ledger:
 
     def close_generation(self) -> Generation:
         """What changed since the last generation was closed; the next one is opened."""
+        self.generation += 1
+        return self.unsaved()
+
+    def unsaved(self) -> Generation:
+        """What changed since the last generation was closed, as part of that one."""
         generation = Generation(
-            number=self.generation + 1,
+            number=self.generation,
             apis=[self.apis[name] for name in self._touched],
             entries=self._kept,
             widened=self._widened,
             features=self._reached,
             findings=list(self._findings.values()),
-            states={"totals": vars(self.totals)},
+            states={"totals": asdict(self.totals)},
         )
-        self.generation += 1
         self._open()
         return generation
 
@@ -166,7 +171,7 @@ class Ledger:
                 call=canonical_text(offspring.call),
                 features=len(reached),
                 novelty=float(len(reached)),
-                discrepancy=report.discrepancy,
+                discrepancy=discrepancy_of(report),
                 verdict=report.verdict,
                 parents=list(offspring.parents),
                 operator=offspring.operator,
@@ -174,6 +179,11 @@ class Ledger:
                 seconds=report.seconds.total,
             )
         )
+
+
+def discrepancy_of(report: Report) -> float:
+    """The discrepancy that counts: none where the oracle could not judge, none that is not finite."""
+    return report.discrepancy if report.verdict != "inconclusive" and math.isfinite(report.discrepancy) else 0.0
 
 
 def reason_class(reason: str) -> str:

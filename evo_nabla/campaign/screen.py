@@ -67,9 +67,10 @@ def _reached(progress: Progress) -> Rows:
 
 def _found(progress: Progress) -> Rows:
     """Features and findings first, then why calls stayed inconclusive: the list that is cut when space is short."""
-    rows = [(f"features: {kind}", f"{count:,}") for kind, count in sorted(progress.features.items())]
+    rows = [(f"{kind} features", f"{count:,}") for kind, count in sorted(progress.features.items())]
     total = sum(progress.findings.values())
-    rows.append(("findings", f"{total:,} ({progress.confirmed:,} confirmed, {progress.pending:,} pending)"))
+    rows.append(("findings", f"{total:,}, {progress.confirmed:,} confirmed"))
+    rows.append(("  to be confirmed", f"{progress.pending:,}"))
     rows += [(f"  {kind}", f"{count:,}") for kind, count in _largest_first(progress.findings)]
     rows.append(("inconclusive", f"{sum(progress.inconclusive.values()):,}"))
     rows += [(f"  {reason}", f"{count:,}") for reason, count in _largest_first(progress.inconclusive)]
@@ -77,8 +78,8 @@ def _found(progress: Progress) -> Rows:
 
 
 def _operators(progress: Progress) -> Rows:
-    rows = [("", "novelty / kept / calls")]
-    rows += [(row.operator, f"{row.novelty:,.0f} / {row.fruitful:,} / {row.applied:,}") for row in progress.operators]
+    rows = [("", "novelty/fruitful/calls")]
+    rows += [(row.operator, f"{row.novelty:,.0f}/{row.fruitful:,}/{row.applied:,}") for row in progress.operators]
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ LIBRARIES = ("torch",)
 STRATEGIES = ("evo", "freefuzz", "random")
 DEVICES = ("cpu",)
 DEFAULT_HOME = Path("corpus")
+DEFAULT_ORDER = 2
+MAX_ORDER = 4
+MAX_WORKERS = 256
 
 
 @dataclass(frozen=True)
@@ -29,20 +33,20 @@ class CampaignSettings:
     paths: tuple[str, ...] = ()
     apis: tuple[str, ...] = ()
     seeds: str | None = None
-    order: int = 2
+    order: int = DEFAULT_ORDER
     workers: int = 1
     seed: int = 0
     strategy: str = "evo"
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        _one_of("library", self.library, LIBRARIES)
+        require_library(self.library)
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("device", self.device, DEVICES)
-        if not 1 <= self.order <= 4:
-            raise CampaignError(f"order {self.order}: orders 1 to 4 can be checked")
-        if not 1 <= self.workers <= 256:
-            raise CampaignError(f"workers {self.workers}: give 1 to 256")
+        if not 1 <= self.order <= MAX_ORDER:
+            raise CampaignError(f"order {self.order}: orders 1 to {MAX_ORDER} can be checked")
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise CampaignError(f"workers {self.workers}: give 1 to {MAX_WORKERS}")
         if not 0 <= self.seed < 2**63:
             raise CampaignError(f"seed {self.seed}: give 0 to 2**63 - 1")
 
@@ -61,13 +65,13 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def new_settings(library: str, given: dict[str, Any]) -> CampaignSettings:
+def new_settings(library: str, given: Mapping[str, Any]) -> CampaignSettings:
     """The settings of a new campaign: what was `given` on the command line, defaults for the rest."""
     chosen = {"workers": default_workers(), **{key: value for key, value in given.items() if value is not None}}
     return CampaignSettings(library=library, **chosen)
 
 
-def resumed_settings(stored: dict[str, Any], library: str, given: dict[str, Any]) -> CampaignSettings:
+def resumed_settings(stored: Mapping[str, Any], library: str, given: Mapping[str, Any]) -> CampaignSettings:
     """The settings of a campaign taken up again: the `stored` ones, and the workers that were `given`.
 
     Raises CampaignError when something else than the workers is given and differs.
@@ -85,6 +89,11 @@ def resumed_settings(stored: dict[str, Any], library: str, given: dict[str, Any]
             )
     workers = given.get("workers")
     return settings if workers is None else replace(settings, workers=workers)
+
+
+def require_library(library: str) -> None:
+    """Raise CampaignError for a library that this version does not fuzz."""
+    _one_of("library", library, LIBRARIES)
 
 
 def default_folder(library: str) -> Path:
