@@ -12,6 +12,8 @@ from .serialise import call_document
 
 Json = Any
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 
 @dataclass(frozen=True, eq=False)
 class Init(Written):
@@ -45,7 +47,7 @@ class Call(Written):
 
 def canonical_text(call: Call) -> str:
     """The call's one written form: JSON in ASCII, keys sorted, no spaces, extras left out."""
-    return json.dumps(call_document(call), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(call_document(call))
 
 
 def call_hash(call: Call) -> str:

@@ -101,6 +101,7 @@ def round_to(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
     Real to complex is exact; complex to real is not offered.
     """
     dtype = DTYPES[name]
+    array = np.asarray(array)
     if dtype.family == COMPLEX:
         rounded = np.empty(array.shape, dtype.storage)
         part = dtype.real or "float64"
@@ -109,19 +110,17 @@ def round_to(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
         return rounded
     if dtype.family != FLOATING:
         return array.astype(dtype.storage)
-    if dtype.storage != name:
-        return _round_by_hand(array.astype(np.float64), dtype).astype(dtype.storage)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        rounded = array.astype(dtype.storage)
-    return _one_nan(rounded)
+        if dtype.storage != name:
+            return _round_by_hand(array.astype(np.float64), dtype).astype(dtype.storage)
+        return _one_nan(array.astype(dtype.storage))
 
 
 def _round_by_hand(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
     """float64 rounded to `dtype.precision` bits with gradual underflow; every step but the rint is exact."""
     lowest_exponent = int(np.frexp(dtype.tiny)[1])
     exponent = np.maximum(np.frexp(array)[1], lowest_exponent) - dtype.precision
-    with np.errstate(invalid="ignore", over="ignore"):
-        rounded = np.asarray(np.ldexp(np.rint(np.ldexp(array, -exponent)), exponent))
+    rounded = np.asarray(np.ldexp(np.rint(np.ldexp(array, -exponent)), exponent))
     over = np.abs(rounded) > dtype.highest
     rounded[over] = np.copysign(np.inf, rounded[over]) if dtype.infinite else np.nan
     if not dtype.signed_zero:

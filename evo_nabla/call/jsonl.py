@@ -32,7 +32,8 @@ def read_calls(path: PathLike) -> Iterator[Call]:
     try:
         with _open(name) as lines:
             for line, text in enumerate(lines, 1):
-                if text.strip():
+                text = text.strip()
+                if text:
                     yield _located(text, f"{name}:{line}")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise CallError(f"{name}:{line + 1}", f"damaged gzip data: {error}") from None

@@ -151,25 +151,26 @@ def spd(draw: Draw) -> Array:
 
 
 def orthogonal(draw: Draw) -> Array:
-    """Orthogonal (unitary) matrices, or orthonormal columns or rows of rectangular ones: m×n of a product of
-    Householder reflections.
+    """Orthogonal (unitary) matrices, and orthonormal columns of tall ones, as products of Householder reflections.
 
-    With r = min(m, n), R = `RandomState.uniform(-1, 1)` of shape (..., r, m) (complex: real part, then imaginary part)
-    and Q the m×n identity: for each row v of R, first to last, Q ← Q − 2 v (vᴴ Q) / (vᴴ v). Sums run from the first to
-    the last element. `range` plays no part.
+    For m×n with m ≥ n: with R = RandomState.uniform(-1, 1) of shape (..., n, m) (complex: real part, then imaginary
+    part) and Q the m×n identity, for each row v of R, first to last, Q ← Q − 2 v (vᴴ Q) / (vᴴ v). Sums run from the
+    first to the last element. Wide matrices are the conjugate transposes of tall ones. `range` plays no part.
     """
     *batch, rows, columns = draw.shape
-    shape = (*batch, min(rows, columns), rows)
-    directions = draw.parts(lambda: draw.random.uniform(-1.0, 1.0, shape))
-    real, imaginary = np.zeros(draw.shape), np.zeros(draw.shape)
-    real[...] = np.eye(rows, columns)
-    for index in range(shape[-2]):
+    tall, narrow = max(rows, columns), min(rows, columns)
+    directions = draw.parts(lambda: draw.random.uniform(-1.0, 1.0, (*batch, narrow, tall)))
+    real, imaginary = np.zeros((*batch, tall, narrow)), np.zeros((*batch, tall, narrow))
+    real[...] = np.eye(tall, narrow)
+    for index in range(narrow):
         a, b = directions[..., index, :, None].real, directions[..., index, :, None].imag
         scale = 2.0 / _ordered_sum(a * a + b * b)
         along = scale * _ordered_sum(a * real + b * imaginary)
         across = scale * _ordered_sum(a * imaginary - b * real)
         real -= a * along - b * across
         imaginary -= a * across + b * along
+    if rows < columns:
+        real, imaginary = np.swapaxes(real, -1, -2), -np.swapaxes(imaginary, -1, -2)
     return _complex(real, imaginary) if draw.family == COMPLEX else real
 
 

@@ -19,7 +19,7 @@ from .call import Call, Init
 from .dtypes import differentiable
 from .errors import CallError
 
-_PART = re.compile(r"(?:[^.\\]|\\.)+|(?<=\.)(?=\.|\Z)", re.DOTALL)
+_PART = re.compile(r"((?:\\.|[^.\\])*)\.", re.DOTALL)
 _Change = Callable[[Argument], Tuple[Argument, ...]]
 _CONTAINERS = (ListArgument, TupleArgument, MappingArgument, ObjectArgument)
 
@@ -60,7 +60,7 @@ def walk_argument(argument: Argument, path: str) -> Iterator[Tuple[str, Argument
 
 def split(path: str) -> List[str]:
     """The parts of a path, unescaped: the inverse of `join`."""
-    return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _PART.findall(path)]
+    return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in _PART.findall(f"{path}.")]
 
 
 def get(call: Call, path: str) -> Argument:
@@ -84,7 +84,10 @@ def replace(call: Call, path: str, argument: Argument) -> Call:
 def remove(call: Call, path: str) -> Call:
     """A call without the argument at `path`; later ones of the same list move up, and `diff` and `same` follow them."""
     changed = _edit(call, path, lambda old: ())
-    return _mend(call, changed, lambda old: _after_removal(old, path))
+    parts = split(path)
+    named = len(parts) > 2 and isinstance(dict(walk(call)).get(_joined(parts[:-1])), MappingArgument)
+    moves = parts[-1].isdigit() and not named
+    return _mend(call, changed, lambda old: _after_removal(old, path, moves))
 
 
 def differentiated(call: Call) -> Tuple[str, ...]:
@@ -191,18 +194,15 @@ def _edit_argument(argument: Argument, parts: List[str], change: _Change) -> Tup
     raise KeyError(parts[0])
 
 
-def _after_removal(path: str, removed: str) -> Optional[str]:
-    """Where an old path leads once `removed` is gone; None for what went with it."""
+def _after_removal(path: str, removed: str, moves: bool) -> Optional[str]:
+    """Where an old path leads once `removed` is gone, None for what went with it; `moves`: later items move up."""
     if _is_within(path, removed):
         return None
     parts, gone = split(path), split(removed)
     last = len(gone) - 1
-    # Names of keywords and keys stay; only places in a list, which are all that a number can follow, move up.
-    if len(parts) > last and parts[:last] == gone[:last] and parts[last].isdigit() and gone[last].isdigit():
-        number = int(parts[last])
-        if number > int(gone[last]):
-            parts[last] = str(number - 1)
-            return _joined(parts)
+    if moves and len(parts) > last and parts[:last] == gone[:last] and int(parts[last]) > int(gone[last]):
+        parts[last] = str(int(parts[last]) - 1)
+        return _joined(parts)
     return path
 
 
