@@ -132,7 +132,9 @@ class Campaign:
                 break
             self._confirm()
             self._show()
-        self._flying.clear()
+        if self._flying:
+            self._flying.clear()
+            self._pool.abort()
         self._confirm_rest()
         self._write_end()
         self._monitor.show(self.progress())
@@ -205,11 +207,13 @@ class Campaign:
 
     def _commit(self) -> None:
         generation = self._ledger.close_generation()
-        strategy, scheduler = self._strategy.changes(), self._scheduler.state()["apis"]
+        strategy, scheduler = self._strategy.changes(), self._scheduler.state()
+        visits = scheduler.pop("apis")
         states = {f"{STRATEGY_STATE}{api}": state for api, state in strategy["apis"].items()}
-        states |= {f"{SCHEDULER_STATE}{tally.name}": scheduler[tally.name] for tally in generation.apis}
+        states |= {f"{SCHEDULER_STATE}{tally.name}": visits[tally.name] for tally in generation.apis}
         states |= {
             "strategy": strategy["shared"],
+            "scheduler": scheduler,
             "random": random_state(),
             "seconds": self._seconds_before + self._session_seconds(),
         }

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+INTERRUPTED = 130
+_LEAVE_SCREEN = "\x1b[?1049l\x1b[?25h\n"
+
 
 class Interrupt:
-    """While open, calls `stop` on the first SIGINT or SIGTERM and raises KeyboardInterrupt on the next."""
+    """While open, the first SIGINT or SIGTERM calls `stop`, or raises KeyboardInterrupt while there is nothing to stop.
+
+    The second one ends the process without any clean-up: the store is whole at every moment, and workers die with
+    their driver.
+    """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
+    def __init__(self) -> None:
+        self.stop: Callable[[], None] | None = None
         self._asked = False
         self._before: dict[int, object] = {}
 
@@ -29,6 +38,10 @@ class Interrupt:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._asked:
-            raise KeyboardInterrupt
+            if sys.stdout.isatty():
+                os.write(sys.stdout.fileno(), _LEAVE_SCREEN.encode())
+            os._exit(INTERRUPTED)
         self._asked = True
-        self._stop()
+        if self.stop is None:
+            raise KeyboardInterrupt
+        self.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -51,9 +52,12 @@ def open_campaign(
         store = opened.enter_context(Store(sqlite_url(folder / STORE_NAME)))
         stored = store.settings()
         settings = resumed_settings(stored, library, given) if stored else new_settings(library, given)
-        seeds = load_seeds(settings)
         worker_settings = worker_settings_of(settings)
-        pool = opened.enter_context(Pool(worker_settings, settings.workers))
+        # Importing the library and reading the seeds take seconds each, in different processes.
+        starting = opened.enter_context(ThreadPoolExecutor(1)).submit(Pool, worker_settings, settings.workers)
+        opened.callback(_close, starting)
+        seeds = load_seeds(settings)
+        pool = starting.result()
         desk = opened.enter_context(Desk(folder, worker_settings, store))
         random.seed(settings.seed)
         signatures, notices = _signatures(pool, list(seeds))
@@ -74,6 +78,12 @@ def open_campaign(
             budget=budget,
             monitor=monitor,
         )
+
+
+def _close(starting: Future[Pool]) -> None:
+    """Close a pool that may still be starting, or that could not start."""
+    if starting.exception() is None:
+        starting.result().close()
 
 
 def worker_settings_of(settings: CampaignSettings) -> WorkerSettings:
@@ -119,7 +129,7 @@ def _restore(store: Store, strategy: Strategy, scheduler: Scheduler) -> None:
     if "random" not in states:
         return
     strategy.restore({"shared": states["strategy"], "apis": _by_api(states, STRATEGY_STATE)})
-    scheduler.restore({"apis": _by_api(states, SCHEDULER_STATE)})
+    scheduler.restore({**states["scheduler"], "apis": _by_api(states, SCHEDULER_STATE)})
     restore_random_state(states["random"])
 
 

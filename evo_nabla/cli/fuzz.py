@@ -87,7 +87,8 @@ def fuzz(
     if not json_:
         messages.print(f"Opening {place}: starting workers, loading seeds ...", style="dim", markup=False)
     opened = open_campaign(place, library, given, fresh=fresh, budget=limit, monitor=monitor)
-    with opened as campaign, Interrupt(campaign.stop), monitor:
+    with Interrupt() as interrupt, opened as campaign, monitor:
+        interrupt.stop = campaign.stop
         last = campaign.run()
     if json_:
         print_json({"event": "summary", "folder": str(place), **last.to_json()}, indent=None)

@@ -58,6 +58,12 @@ class Pool:
         """Resident size of all workers in MB."""
         return sum(worker.memory_mb() for worker in self.workers)
 
+    def abort(self) -> None:
+        """End what runs now: the futures of unfinished batches raise, and only `close` may follow."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self.workers:
+            worker.abort()
+
     def close(self) -> None:
         """Drop the batches not yet begun, end all workers and remove their folders."""
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -161,6 +161,10 @@ class Process:
                 return f"signal {-code}", None
         return "", code
 
+    def kill(self) -> None:
+        """Kill the process and its children and return at once; whoever reads from it finds it dead."""
+        self._kill_group()
+
     def close(self) -> None:
         """End the process and remove its folder; may be called twice."""
         if self._open:

@@ -76,6 +76,7 @@ class Worker:
         """Start the process and wait until its library is imported; raises WorkerStartError."""
         self._settings = settings
         self.restarts = 0
+        self._aborted = False
         self._process, self.info = _begin(settings)
 
     def __enter__(self) -> Worker:
@@ -105,6 +106,8 @@ class Worker:
             except _RetiredError:
                 self._restart()
             except WorkerLostError as fault:
+                if self._aborted:
+                    raise
                 # A worker that dies after its last report has wronged nobody.
                 blamed = calls[len(reports)] if len(reports) < len(calls) else None
                 reports += self._recover(fault, blamed, thorough)
@@ -135,6 +138,11 @@ class Worker:
     def close(self) -> None:
         """End the process and remove its folder."""
         self._process.close()
+
+    def abort(self) -> None:
+        """From another thread: end the process, so that a running batch raises WorkerLostError; then only close it."""
+        self._aborted = True
+        self._process.kill()
 
     def _restart(self) -> None:
         self._process.close()

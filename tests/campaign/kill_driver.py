@@ -30,7 +30,11 @@ class LoggingStore:
 def main(folder: Path, seeds: str, log: Path, apis: list[str]) -> None:
     """Fuzz until killed."""
     logging = LoggingStore(Store.commit, log)
-    Store.commit = lambda store, generation: logging(store, generation)  # type: ignore[method-assign]
+
+    def commit(self: Store, generation: Generation) -> None:
+        logging(self, generation)
+
+    Store.commit = commit  # type: ignore[method-assign]
     given = {"workers": 1, "order": 1, "apis": tuple(apis), "seeds": seeds}
     with open_campaign(folder, "torch", given, budget=Budget(), monitor=PlainMonitor()) as campaign:
         campaign.run()
