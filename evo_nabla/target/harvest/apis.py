@@ -19,7 +19,7 @@ STRUCTURAL_MODULES = frozenset(
 # Overridable callables that answer a question about a tensor, move it between containers or steer dispatch.
 HELPERS = frozenset(
     ("align_as", "align_to", "apply_", "as_subclass", "backward", "broadcast_shapes", "can_cast", "ccol_indices",
-     "coalesce", "col_indices", "compile", "cond", "const_data_ptr", "crow_indices", "cuda", "data_ptr", "dense_dim",
+     "coalesce", "col_indices", "compile", "const_data_ptr", "crow_indices", "cuda", "data_ptr", "dense_dim",
      "dequantize", "detach_", "dim", "dim_order", "element_size", "from_dlpack", "get_device", "handle_torch_function",
      "hpu", "import_ir_module", "indices", "int_repr", "ipu", "item", "map2_", "map_", "module_load", "mtia", "name",
      "names", "ndimension", "nelement", "new", "new_tensor", "numel", "numpy", "pin_memory", "qscheme", "record_stream",
