@@ -21,7 +21,7 @@ from .errors import CallError
 
 _PART = re.compile(r"((?:\\.|[^.\\])*)\.", re.DOTALL)
 _Change = Callable[[Argument], Tuple[Argument, ...]]
-_CONTAINERS = (ListArgument, TupleArgument, MappingArgument, ObjectArgument)
+_MAY_HOLD_SAME = (SameArgument, ListArgument, TupleArgument, MappingArgument, ObjectArgument)
 
 
 def join(path: str, name: str) -> str:
@@ -103,26 +103,26 @@ def differentiated(call: Call) -> Tuple[str, ...]:
 
 def check_paths(call: Call) -> Call:
     """Refuse `diff` and `same` paths that lead nowhere; gives the call with `diff` in the order of `walk`."""
-    if call.diff is None and not _mentions_same(call):
+    if _may_hold_same(call):
+        seen: Dict[str, Argument] = {}
+        for path, item in walk(call):
+            if isinstance(item, SameArgument):
+                _check_same(item, path, seen)
+            seen[path] = item
+    if not call.diff:
         return call
-    seen: Dict[str, Argument] = {}
-    for path, item in walk(call):
-        if isinstance(item, SameArgument):
-            _check_same(item, path, seen)
-        seen[path] = item
-    if call.diff is None:
-        return call
-    _check_diff(call.diff, seen)
-    wanted = set(call.diff)
-    diff = tuple([path for path in seen if path in wanted])
+    nodes = dict(walk(call))
+    _check_diff(call.diff, nodes)
+    diff = call.diff if len(call.diff) == 1 else tuple([path for path in nodes if path in call.diff])
     return call if diff == call.diff else Call(call.api, call.args, call.kwargs, call.init, diff, call.extra)
 
 
-def _mentions_same(call: Call) -> bool:
+def _may_hold_same(call: Call) -> bool:
+    """Cheap to ask of the many calls without containers, which are not walked then."""
     top: List[Argument] = [*call.args, *[item for _, item in call.kwargs]]
     if call.init is not None:
         top += [*call.init.args, *[item for _, item in call.init.kwargs]]
-    return any(isinstance(item, (SameArgument, *_CONTAINERS)) for item in top)
+    return any(isinstance(item, _MAY_HOLD_SAME) for item in top)
 
 
 def _check_same(item: SameArgument, path: str, seen: Dict[str, Argument]) -> None:
