@@ -20,7 +20,9 @@ def index(values: list[Any], shape: list[int], dtype: str = "int64") -> dict[str
     return {"tensor": {"shape": shape, "dtype": dtype, "values": values}}
 
 
-def call(api: str, *args: Any, init: dict[str, Any] | None = None, diff: list[str] | None = None, **kwargs: Any) -> Call:
+def call(
+    api: str, *args: Any, init: dict[str, Any] | None = None, diff: list[str] | None = None, **kwargs: Any
+) -> Call:
     """A call from JSON arguments."""
     document: dict[str, Any] = {"api": api, "args": list(args), "kwargs": kwargs}
     if init is not None:

@@ -1,4 +1,4 @@
-"""The pool lends by name, by API and by type, keeps 1, 1.0 and true apart, and stays small; parameters have their names."""
+"""The pool lends by name, by API and by type, and stays small; paths have their parameters' names."""
 
 from __future__ import annotations
 

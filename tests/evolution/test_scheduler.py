@@ -97,5 +97,5 @@ def test_apis_may_come_and_go_between_sessions() -> None:
 def test_misuse_is_named() -> None:
     with pytest.raises(ValueError, match="at least one API"):
         Scheduler([])
-    with pytest.raises(ValueError, match="library.missing"):
+    with pytest.raises(ValueError, match=r"library\.missing"):
         Scheduler(APIS).reward("library.missing", 1.0, 1.0)

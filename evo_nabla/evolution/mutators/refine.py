@@ -14,7 +14,7 @@ from evo_nabla.evolution.randomness import chance, pick
 from evo_nabla.evolution.specials import special_real
 from evo_nabla.evolution.surgery import substitute
 
-FIRST_AMOUNTS = (1e-3, 1e-2, 0.05, 0.2, 0.5)
+FIRST_AMOUNTS = (1e-5, 1e-3, 1e-2, 0.05, 0.2, 0.5)
 LONGEST_AMOUNT = 4.0
 
 

@@ -207,7 +207,7 @@ def smaller_index(anatomy: Anatomy, context: Context) -> Optional[Call]:
 
 
 def empty_index(anatomy: Anatomy, context: Context) -> Optional[Call]:
-    """One integer tensor loses all its elements, and often its dtype: an empty literal is floating in most libraries."""
+    """One integer tensor loses all its elements, and often its dtype: an empty literal is mostly a floating one."""
     indices = [item for item in anatomy.integers if item[1].shape]
     if not indices:
         return None

@@ -11,7 +11,7 @@ from evo_nabla.call import Call
 from evo_nabla.evolution.anatomy import Anatomy
 from evo_nabla.evolution.context import Context
 from evo_nabla.evolution.feedback import SEED, Evaluated, Offspring
-from evo_nabla.evolution.fitness import FeatureStatistics, climbed
+from evo_nabla.evolution.fitness import NOTHING_TO_CLIMB, FeatureStatistics, climbed
 from evo_nabla.evolution.individual import Individual, individual_from_json
 from evo_nabla.evolution.ledger import Ledger
 from evo_nabla.evolution.mutators import MUTATORS
@@ -31,7 +31,10 @@ IMMIGRATION = 0.15
 STACKING = 0.4
 MOST_STACKED = 4
 # An improving numeric step is taken again, longer, with this chance.
-PERSISTENCE = 0.5
+PERSISTENCE = 0.35
+# A parent whose modes disagree a little is refined with this chance, besides what the operator earns: a slope is climbed
+# in many steps, of which most are too small to earn anything by themselves.
+REFINEMENT = 0.1
 # Attempts to make one child that is new; an operator with nothing to change costs an attempt.
 ATTEMPTS = 12
 # Generations that the logbook keeps: a week's campaign has millions.
@@ -125,11 +128,7 @@ class EvoStrategy:
         population.ledger.note(results)
         for result in results:
             self._take_in(population, result)
-        for individual, values in zip(
-            population.individuals, self._toolbox.map(self._toolbox.evaluate, population.individuals)
-        ):
-            individual.fitness.values = values
-        population.keep(self._toolbox.select(population.individuals, CAPACITY))
+        self._rank(population)
         population.generation += 1
         self._log(api, population, results)
         self._changed[api] = None
@@ -186,9 +185,10 @@ class EvoStrategy:
         return None
 
     def _varied(self, population: Population, parent: Individual) -> Optional[Offspring]:
-        name = self._yields.draw()
+        on_slope = climbed(parent.discrepancy) > NOTHING_TO_CLIMB
+        name = REFINE if on_slope and chance(REFINEMENT) else self._yields.draw()
         if name == REFINE:
-            step = draw_step(parent.anatomy) if climbed(parent.discrepancy) > climbed(0.0) else None
+            step = draw_step(parent.anatomy) if on_slope else None
             return self._refined(population, parent, step) if step is not None else None
         if name == CROSSOVER:
             mate = pick(population.individuals) if population.individuals else parent
@@ -223,12 +223,30 @@ class EvoStrategy:
 
     # learning
 
+    def _rank(self, population: Population) -> None:
+        """Evaluate the individuals, keep the best, and set the crowding distances that parents are selected by.
+
+        All of it follows from the individuals and their order alone, so that a restored population ranks alike.
+        """
+        self._evaluate(population)
+        if len(population.individuals) > CAPACITY:
+            population.keep(self._toolbox.select(population.individuals, CAPACITY))
+            population.rate_rarity()
+            self._evaluate(population)
+        if population.individuals:
+            self._toolbox.select(population.individuals, len(population.individuals))
+
+    def _evaluate(self, population: Population) -> None:
+        individuals = population.individuals
+        for individual, values in zip(individuals, self._toolbox.map(self._toolbox.evaluate, individuals)):
+            individual.fitness.values = values
+
     def _take_in(self, population: Population, result: Evaluated) -> None:
         offspring, feedback = result.offspring, result.feedback
         step = population.steps.pop(offspring.hash, None)
         parents = [parent for hash in offspring.parents if (parent := population.find(hash)) is not None]
         rise = climbed(feedback.discrepancy) - max(
-            (climbed(parent.discrepancy) for parent in parents), default=climbed(0.0)
+            (climbed(parent.discrepancy) for parent in parents), default=NOTHING_TO_CLIMB
         )
         for parent in parents:
             parent.discovered += feedback.novelty
@@ -263,7 +281,7 @@ class EvoStrategy:
         novelty = sum(result.feedback.novelty for result in results)
         self.logbook.record(api=api, generation=population.generation, calls=len(results), novelty=novelty, **record)
         if len(self.logbook) > LOGGED:
-            self.logbook.pop(0)
+            del self.logbook[0]
 
     # state
 
@@ -280,10 +298,7 @@ class EvoStrategy:
         population.keep([])
         for document in state["individuals"]:
             population.add(individual_from_json(document))
-        for individual in population.individuals:
-            individual.fitness.values = self._toolbox.evaluate(individual)
-        # In place: selecting all of them sets the crowding distances, and the order is that of the saved population.
-        self._toolbox.select(population.individuals, len(population.individuals))
+        self._rank(population)
 
 
 def _population_state(population: Population) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class FreeFuzzStrategy(UnguidedStrategy):
 
     def vary(self, seed: Call) -> tuple[Call, tuple[str, ...]]:
         """Between one and as many mutations as the record has arguments, each of an argument drawn anew."""
-        arguments = dict(slots(_with_random_tensors(seed)))
+        arguments = dict(slots(seed))
         paths = list(arguments)
         operators: list[str] = []
         for _ in range(random.randint(1, len(paths)) if paths else 0):
@@ -80,7 +80,7 @@ class FreeFuzzStrategy(UnguidedStrategy):
             else:
                 arguments[path] = lent[0]
                 operators.append("freefuzz.database")
-        return substitute(seed, arguments), tuple(operators)
+        return _with_random_tensors(substitute(seed, arguments)), tuple(operators)
 
     def _from_database(self, api: str, path: str) -> tuple[Argument] | None:
         """An argument of the same name from an API drawn by its likeness to this one; None where no API has it."""
@@ -131,9 +131,9 @@ def levenshtein(first: str, second: str) -> int:
     return distance
 
 
-def _with_random_tensors(seed: Call) -> Call:
+def _with_random_tensors(call: Call) -> Call:
     """FreeFuzz records only shapes and dtypes of tensors, so that every mutant has new random elements."""
-    return substitute(seed, {path: random_tensor(tensor.shape, tensor.dtype) for path, tensor in Anatomy(seed).tensors})
+    return substitute(call, {path: random_tensor(tensor.shape, tensor.dtype) for path, tensor in Anatomy(call).tensors})
 
 
 def random_tensor(shape: tuple[int, ...], dtype: str) -> TensorArgument:
