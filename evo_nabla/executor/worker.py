@@ -30,7 +30,7 @@ _BATCH = 256  # calls a frame: what bounds the memory of both ends when a whole 
 _ANSWER_SECONDS = 300.0  # for questions about the whole library
 # What the C++ runtime prints when an allocation fails where nothing catches it: the limit's doing, not a bug.
 _OUT_OF_MEMORY = ("std::bad_alloc", "MemoryError", "Cannot allocate memory")
-_CONFIRMING_PATIENCE = 3.0  # times the limit: a call that ends within it was slow, not hanging
+_CONFIRMING_PATIENCE = 2.0  # times the limit: a call that ends within it was slow, not hanging
 
 
 @dataclass(frozen=True)

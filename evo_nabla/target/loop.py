@@ -39,7 +39,6 @@ def serve(commands: int, reports: int, page: int) -> int:
     limits.bound_files()
     # Ctrl-C belongs to the driver; and so a call's own KeyboardInterrupt cannot fall between two calls.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.register_at_fork(after_in_child=channel.close)
     command = channel.receive()
     if command is None:
         return 0
@@ -73,7 +72,8 @@ class _Worker:
 
     def __init__(self, channel: Channel, settings: Json) -> None:
         self._channel = channel
-        self._pid = os.getpid()
+        self._in_call = False
+        os.register_at_fork(after_in_child=self._after_fork)
         self._seed = int(settings["seed"])
         self._limits = settings["limits"]
         self._library = str(settings["library"])
@@ -160,8 +160,6 @@ class _Worker:
         for index, document in enumerate(command["calls"]):
             started, library = time.perf_counter(), self._backend.clock.library
             report = self._report(document, options, observe=bool(oracle["observe"]))
-            if os.getpid() != self._pid:
-                os._exit(0)  # the call forked, and this is the child that came back from it
             report["features"] = self._observers.drain() if oracle["observe"] else {}
             self._tidy()
             report["seconds"] = {
@@ -186,6 +184,7 @@ class _Worker:
         enter("direct")
         if observe:
             self._observers.begin()
+        self._in_call = True
         try:
             return judge(self._backend, call, options)
         except MemoryError:
@@ -196,6 +195,15 @@ class _Worker:
             return _verdictless("invalid", f"the oracle failed: {_one_line(error)}{_place(error)}")
         except BaseException as error:
             return _verdictless("rejected", f"raised {_one_line(error)}")
+        finally:
+            self._in_call = False
+
+    def _after_fork(self) -> None:
+        """In a child: it must not speak for the worker. The copy that a call makes ends here, or it would go on
+        through the rest of the oracle and fork again at every evaluation."""
+        self._channel.close()
+        if self._in_call:
+            os._exit(0)
 
     def _tidy(self) -> None:
         self._backend.reset()

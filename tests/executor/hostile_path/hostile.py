@@ -158,5 +158,6 @@ def spin(x):
         while True:
             pass
 
-    threading.Thread(target=forever, daemon=True).start()
+    if threading.active_count() == 1:
+        threading.Thread(target=forever, daemon=True).start()
     return x * 2
