@@ -7,9 +7,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from evo_nabla.corpus.store import FindingSummary, HistoryPoint, OperatorYield, Store
+from evo_nabla.corpus.store import HistoryPoint, OperatorYield, Store
 from evo_nabla.evolution.feedback import Evaluated, Offspring, Strategy
 from evo_nabla.evolution.randomness import random_state
 from evo_nabla.evolution.scheduler import Scheduler
@@ -17,6 +16,7 @@ from evo_nabla.executor import Pool
 from evo_nabla.executor.report import Report
 
 from .budget import Budget
+from .desk import CONFIRMED, NEW, Desk
 from .ledger import Ledger
 from .monitors import Monitor
 from .progress import Progress
@@ -33,16 +33,16 @@ HISTORY_PERIOD = 10.0
 # Seconds that running batches get to end after Ctrl-C, and after the budget's time is spent.
 STOP_PATIENCE = 1.0
 END_PATIENCE = 10.0
-# Confirming and shrinking findings takes this share of a session's time at most, and after its budget the rest of
-# the work gets this many seconds.
-FINDINGS_SHARE = 0.2
-FINDINGS_SLICE = 0.5
+# Findings are confirmed beside the fuzzing in slices of so many seconds; after the budget is spent they get some more.
+FINDINGS_SLICE = 2.0
 FINDINGS_PATIENCE = 20.0
 # How often a wait looks whether to stop, in seconds.
 GLANCE = 0.1
 # Seconds over which the present speed is taken.
 SPEED_WINDOW = 10.0
 TOP_OPERATORS = 8
+# Of findings, those that are not known to be nothing new.
+SHOWN = frozenset({NEW, CONFIRMED})
 # What a call is taken to cost where it must not be measured.
 SECONDS_PER_CALL = 0.005
 
@@ -59,23 +59,6 @@ class Batch:
         return list(dict.fromkeys(child.call.api for child in self.offspring))
 
 
-class FindingsDesk(Protocol):
-    """What the loop needs of the findings: judge what workers report, confirm and shrink in slices of time."""
-
-    @property
-    def pending(self) -> int:
-        """How many findings wait to be confirmed and shrunk."""
-        ...
-
-    def consider(self, offspring: Offspring, report: Report, generation: int) -> list[FindingSummary]:
-        """The findings of a report as they are to be stored: new ones, and known ones sighted again."""
-        ...
-
-    def process(self, seconds: float) -> list[FindingSummary]:
-        """Work on what is pending for about `seconds`; the findings that changed by it."""
-        ...
-
-
 class Campaign:
     """One session of a campaign: everything it needs is open already, and `run` goes on until the budget or `stop`.
 
@@ -90,7 +73,7 @@ class Campaign:
         strategy: Strategy,
         scheduler: Scheduler,
         pool: Pool,
-        findings: FindingsDesk,
+        findings: Desk,
         *,
         target: str,
         notice: str,
@@ -112,7 +95,6 @@ class Campaign:
         self._stopping = False
         self._started_calls = 0
         self._folded_calls = 0
-        self._confirming_seconds = 0.0
         self._seconds_before: float = store.state("seconds") or 0.0
         self._start = self._last_feature = time.monotonic()
         self._speed: deque[tuple[float, int]] = deque([(self._start, 0)])
@@ -234,32 +216,26 @@ class Campaign:
 
     # findings
 
-    def _confirm(self) -> None:
-        """Work on pending findings, if they have not had their share of the time yet."""
-        if self._findings.pending and self._confirming_seconds <= FINDINGS_SHARE * self._session_seconds():
-            self._process(FINDINGS_SLICE)
+    def _confirm(self, wait: float = 0.0) -> None:
+        """Take confirmed findings in, and keep the desk at work."""
+        for finding in self._findings.turn(FINDINGS_SLICE, wait):
+            self._ledger.record(finding)
+            if finding.status == CONFIRMED:
+                self._notice = f"{finding.kind} in {finding.api}: {finding.folder}"
 
     def _confirm_rest(self) -> None:
         """After the budget, give pending findings a last while; after Ctrl-C they wait for the next session."""
         deadline = time.monotonic() + FINDINGS_PATIENCE
         while self._findings.pending and not self._stopping and time.monotonic() < deadline:
-            self._process(FINDINGS_SLICE)
+            self._confirm(GLANCE)
             self._show()
-
-    def _process(self, seconds: float) -> None:
-        start = time.monotonic()
-        for finding in self._findings.process(seconds):
-            self._ledger.record(finding)
-            if finding.status == "confirmed":
-                self._notice = f"{finding.kind} in {finding.api}: {finding.folder}"
-        self._confirming_seconds += time.monotonic() - start
 
     # showing
 
     def progress(self) -> Progress:
         """A snapshot of this moment."""
         ledger, totals = self._ledger, self._ledger.totals
-        findings = [finding for finding in ledger.findings.values() if finding.status != "unconfirmed"]
+        findings = [finding for finding in ledger.findings.values() if finding.status in SHOWN]
         yields = sorted((OperatorYield(**row) for row in self._strategy.yields()), key=lambda row: -row.novelty)
         return Progress(
             target=self._target,
@@ -279,7 +255,7 @@ class Campaign:
             since_feature=time.monotonic() - self._last_feature,
             features=ledger.feature_counts(),
             findings=dict(Counter(finding.kind for finding in findings)),
-            confirmed=sum(finding.status == "confirmed" for finding in findings),
+            confirmed=sum(finding.status == CONFIRMED for finding in findings),
             pending=self._findings.pending,
             inconclusive=dict(totals.inconclusive),
             restarts=self._pool.restarts,
@@ -324,6 +300,6 @@ class Campaign:
             differentiated=totals.differentiated,
             visited=len(self._ledger.apis),
             entries=self._ledger.entries,
-            findings=sum(finding.status != "unconfirmed" for finding in self._ledger.findings.values()),
+            findings=sum(finding.status in SHOWN for finding in self._ledger.findings.values()),
             features=self._ledger.feature_counts(),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from evo_nabla.evolution.scheduler import Scheduler
 from evo_nabla.evolution.signatures import Signatures
 from evo_nabla.evolution.strategies import make_strategy
 from evo_nabla.executor import Pool, WorkerAnswerError, WorkerSettings
+from evo_nabla.findings import Versions
 
 from .budget import Budget
 from .campaign import SCHEDULER_STATE, STORE_NAME, STRATEGY_STATE, Campaign
@@ -58,7 +60,8 @@ def open_campaign(
         opened.callback(_close, starting)
         seeds = load_seeds(settings)
         pool = starting.result()
-        desk = opened.enter_context(Desk(folder, worker_settings, store))
+        recorded = {finding.signature: finding for finding in store.findings()}
+        desk = opened.enter_context(Desk(folder, worker_settings, _versions(pool), recorded))
         random.seed(settings.seed)
         signatures, notices = _signatures(pool, list(seeds))
         strategy = make_strategy(settings.strategy, seeds, signatures)
@@ -74,7 +77,7 @@ def open_campaign(
             pool,
             desk,
             target=_target_name(pool),
-            notice="; ".join(notices + _notices(pool)),
+            notice="; ".join([*notices, *_notices(pool), *desk.problems]),
             budget=budget,
             monitor=monitor,
         )
@@ -140,6 +143,12 @@ def _by_api(states: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 def _target_name(pool: Pool) -> str:
     info = pool.workers[0].info
     return f"{info.library} {info.version} (Python {info.python})"
+
+
+def _versions(pool: Pool) -> Versions:
+    """What findings say of where they were seen."""
+    info = pool.workers[0].info
+    return Versions(info.library, info.version, info.python, info.numpy, platform.platform(terse=True))
 
 
 def _notices(pool: Pool) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from evo_nabla.campaign.campaign import SHOWN
 from evo_nabla.campaign.errors import CampaignError
 from evo_nabla.corpus.store import FindingSummary
 
@@ -22,14 +23,14 @@ NameArgument = Annotated[str, typer.Argument(metavar="FINDING", help="Its number
 CampaignOption = Annotated[
     str | None, typer.Option("--campaign", help="A campaign's folder, or a library's name. Default: the only campaign.")
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Also those that could not be confirmed.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Also what could not be confirmed, and duplicates.")]
 
 
 @app.command("list")
 def list_(campaign: CampaignArgument = None, all_: AllOption = False, json_: JsonOption = False) -> None:
     """List a campaign's findings, oldest first."""
     folder = campaign_folder(campaign)
-    rows = [(n, row) for n, row in enumerate(_stored(folder), 1) if all_ or row.status != "unconfirmed"]
+    rows = [(n, row) for n, row in enumerate(_stored(folder), 1) if all_ or row.status in SHOWN]
     if json_:
         print_json([_document(number, row, folder) for number, row in rows])
         return

@@ -82,7 +82,11 @@ class FirstReach:
 
 @dataclass(frozen=True)
 class FindingSummary:
-    """A distinct finding as the store knows it; `folder` is relative to the campaign's and empty until written."""
+    """A finding as the store knows it, by the signature that was seen.
+
+    `status` is new (to be confirmed), confirmed, unconfirmed (it did not show again) or duplicate (it counts as another
+    one's sighting). `folder` is relative to the campaign's, empty until written; `first_seen` is in ISO 8601.
+    """
 
     signature: str
     api: str
@@ -96,6 +100,7 @@ class FindingSummary:
     status: str
     sightings: int
     generation: int
+    first_seen: str
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class Feature(Base):
 
 
 class Finding(Base):
-    """One distinct disagreement or crash; `status` is new, confirmed or unconfirmed."""
+    """One distinct disagreement or crash; `status` is new, confirmed, unconfirmed or duplicate."""
 
     __tablename__ = "finding"
 
@@ -97,6 +97,7 @@ class Finding(Base):
     status: Mapped[str] = mapped_column(String)
     sightings: Mapped[int] = mapped_column(Integer)
     generation: Mapped[int] = mapped_column(Integer)
+    first_seen: Mapped[str] = mapped_column(String)
 
 
 class History(Base):

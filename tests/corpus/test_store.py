@@ -52,7 +52,19 @@ def first_generation() -> Generation:
         features=[FirstReach(i, "line", f"torch/f.py:{i}", kept().hash, 1) for i in (1, 2)],
         findings=[
             FindingSummary(
-                "sig", "torch.sin", "gradient", "reverse", 1, 12.5, "off", canonical_text(CALL), "", "new", 1, 1
+                "sig",
+                "torch.sin",
+                "gradient",
+                "reverse",
+                1,
+                12.5,
+                "off",
+                canonical_text(CALL),
+                "",
+                "new",
+                1,
+                1,
+                "2026-01-01",
             )
         ],
         history=[HistoryPoint(1, 1.5, 1, 3, 2, 1, 1, 1, 1, {"line": 2})],
