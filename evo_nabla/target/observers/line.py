@@ -40,6 +40,7 @@ class LineObserver:
         self._packed: Dict[str, bytes] = {}
         self._paths: Dict[int, str] = {}
         self._trace: Any = None
+        self._tracing = False
 
     def start(self) -> None:
         """Begin to trace this thread and those it starts."""
@@ -52,7 +53,8 @@ class LineObserver:
             self._database = sqlite3.connect(filename, uri=True)
 
     def begin(self) -> None:
-        """Trace, even if the last call stopped the tracing."""
+        """Trace from here on."""
+        self._tracing = True
         sys.settrace(self._trace)
 
     def enter(self, mode: str) -> None:
@@ -60,7 +62,10 @@ class LineObserver:
 
     def drain(self) -> List[str]:
         """Stop tracing; names of the lines never drained before, sorted."""
+        if self._tracing and sys.gettrace() is not self._trace:
+            self._start_afresh()
         sys.settrace(None)
+        self._tracing = False
         data = self._coverage.get_data()
         packed = self._read(data) if self._database is None else self._query(self._database)
         return sorted(name for path, bits in packed for name in self._news(path, bits))
@@ -71,6 +76,13 @@ class LineObserver:
         self._coverage.stop()
         if self._database is not None:
             self._database.close()
+
+    def _start_afresh(self) -> None:
+        """The call took the tracer off, which then believes itself in the middle of that call's files."""
+        sys.settrace(self._trace)
+        self._coverage.stop()
+        self._coverage.start()
+        self._trace = sys.gettrace()
 
     def _query(self, database: sqlite3.Connection) -> Iterator[Tuple[str, bytes]]:
         for number, bits in database.execute("select file_id, numbits from line_bits").fetchall():
