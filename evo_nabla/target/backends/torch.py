@@ -617,6 +617,8 @@ class TapeFunction(_BaseFunction):
                 gradients = torch.autograd.grad(
                     [t for t, kept in zip(outputs, recorded) if kept], tensors, cotangents, allow_unused=True
                 )
+            if self.is_reversed and all(g is None for g in gradients):
+                _refuse_silent_error(outputs)
             return Pullback(
                 [_to_numpy(t) for t in outputs],
                 [_describe(t) for t in outputs],
@@ -627,13 +629,13 @@ class TapeFunction(_BaseFunction):
 
     def push(self, xs: Sequence[np.ndarray], vs: Sequence[np.ndarray]) -> Pushforward:
         if self._nested is not None:
-            return _functional_push(self.backend, self._nested, self.inputs(xs), vs)
+            return _functional_push(self.backend, self._nested, self.inputs(xs), self.inputs(vs))
         tensors = self.inputs(xs)
         with self.backend.guard(), (torch.enable_grad() if self.is_reversed else torch.no_grad()):
             if self.is_reversed:
                 tensors = [t.requires_grad_() for t in tensors]
             with forward_ad.dual_level():
-                duals = [forward_ad.make_dual(t, self.backend.like(t, v)) for t, v in zip(tensors, vs)]
+                duals = [forward_ad.make_dual(t, v) for t, v in zip(tensors, self.inputs(vs))]
                 parts = [forward_ad.unpack_dual(t) for t in self.apply(duals)]
                 return _pushforward([p.primal for p in parts], [p.tangent for p in parts])
 
@@ -656,20 +658,29 @@ class TapeFunction(_BaseFunction):
         return TapeFunction(self.backend, self.program, gradients, count + outputs, True)
 
     def forward(self, vs: Sequence[np.ndarray]) -> TapeFunction:
-        apply, backend = self.apply, self.backend
-        tangents = list(vs)
+        apply, tangents = self.apply, list(vs)
 
         def pushed(tensors: Tensors) -> Tensors:
             with forward_ad.dual_level():
-                duals = [forward_ad.make_dual(t, backend.like(t, v)) for t, v in zip(tensors, tangents)]
+                # In the primal's own memory layout: torch cannot give an expanded primal a contiguous tangent.
+                duals = [forward_ad.make_dual(t, v) for t, v in zip(tensors, self.inputs(tangents))]
                 parts = [forward_ad.unpack_dual(t) for t in apply(duals)]
                 return [torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
 
         def pushed_functionally(tensors: Tensors) -> Tensors:
-            directions = tuple(backend.like(t, v) for t, v in zip(tensors, tangents))
+            directions = tuple(self.inputs(tangents))
             return list(_FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), directions)[1])
 
-        return TapeFunction(backend, self.program, pushed, self.arity, self.is_reversed, pushed_functionally)
+        return TapeFunction(self.backend, self.program, pushed, self.arity, self.is_reversed, pushed_functionally)
+
+
+def _refuse_silent_error(outputs: Tensors) -> None:
+    """Raise for gradients that may not be differentiated: the node which would say so is never run, since no path
+    leads through it to the inputs."""
+    for tensor in outputs:
+        node = type(tensor.grad_fn).__name__
+        if node in ("Error", "NotImplemented"):
+            raise ModeError("unsupported", f"the gradient ends in a node {node}: it is declared differentiable once")
 
 
 class FunctionalFunction(_BaseFunction):
@@ -693,7 +704,7 @@ class FunctionalFunction(_BaseFunction):
             )
 
     def push(self, xs: Sequence[np.ndarray], vs: Sequence[np.ndarray]) -> Pushforward:
-        return _functional_push(self.backend, self.apply, self.inputs(xs), vs)
+        return _functional_push(self.backend, self.apply, self.inputs(xs), self.inputs(vs))
 
     def reverse(self, outputs: int) -> FunctionalFunction:
         apply, count = self.apply, self.arity
@@ -705,23 +716,21 @@ class FunctionalFunction(_BaseFunction):
         return FunctionalFunction(self.backend, self.program, gradients, count + outputs, True)
 
     def forward(self, vs: Sequence[np.ndarray]) -> FunctionalFunction:
-        apply, backend = self.apply, self.backend
+        apply = self.apply
 
         def pushed(tensors: Tensors) -> Tensors:
-            directions = tuple(backend.like(t, v) for t, v in zip(tensors, vs))
-            return list(_FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), directions)[1])
+            return list(_FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), tuple(self.inputs(vs)))[1])
 
-        return FunctionalFunction(backend, self.program, pushed, self.arity, self.is_reversed)
+        return FunctionalFunction(self.backend, self.program, pushed, self.arity, self.is_reversed)
 
 
 def _functional_push(
-    backend: TorchBackend, apply: TensorFunction, tensors: Tensors, vs: Sequence[np.ndarray]
+    backend: TorchBackend, apply: TensorFunction, tensors: Tensors, directions: Tensors
 ) -> Pushforward:
     with backend.guard():
         if _FUNC is None:
             raise ModeError("unsupported", "nested forward mode needs torch.func")
-        directions = tuple(backend.like(t, v) for t, v in zip(tensors, vs))
-        outputs, tangents = _FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), directions)
+        outputs, tangents = _FUNC.jvp(lambda *ts: tuple(apply(list(ts))), tuple(tensors), tuple(directions))
         return _pushforward(list(outputs), list(tangents))
 
 

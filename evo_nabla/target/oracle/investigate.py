@@ -9,14 +9,18 @@ import numpy as np
 from ..backends.protocol import ModeError
 from .compare import ANALYTIC, ANALYTIC_OF_TERMS, NUMERICAL, discrepancy, largest
 from .levels import Level, Reading, draw
-from .numerical import Estimate, Sides, ladder, sides
+from .numerical import Estimate, Sides, ladder, noise_of, noise_points, sides
 from .space import Vector
 
 _PERTURBATIONS = 3
+_LINE_STEP = 2.0**-10
 _ULPS = 4
 # A perturbation of a few roundings bounds the roundings inside the operator up to a moderate factor.
 _NOISE_FACTOR = 8.0
 _MOVES = 3
+# Full Jacobians are taken up to this many inputs or outputs.
+_JACOBIAN_SIZE = 24
+_RANK_TOLERANCE = 100 * 2.0**-52
 # The radius of a move is far above the steps of `numerical.quick` (2⁻⁸), so that a kink is left behind.
 _MOVE_RADIUS = 2.0**-4
 
@@ -39,44 +43,131 @@ class Noise(NamedTuple):
 def perturbed(x: Vector, eps: float, random: np.random.RandomState) -> Vector:
     """x changed by a few relative eps; equal entries change equally, so that ties stay ties, and zeros stay."""
     values, inverse = np.unique(x, return_inverse=True)
-    factors = 1.0 + eps * _ULPS * (2.0 * random.random_sample(values.size) - 1.0)
     with np.errstate(all="ignore"):
+        factors = 1.0 + eps * _ULPS * (2.0 * random.random_sample(values.size) - 1.0)
         return np.asarray((values * factors)[inverse.reshape(x.shape)])
 
 
+def _untied(vector: Vector, eps: float, random: np.random.RandomState) -> Vector:
+    """The vector with every entry changed by a few relative eps, each by another amount: no two equal ones stay so."""
+    size = vector.size
+    places = (2.0 * random.permutation(size) + 1.0) / max(size, 1) - 1.0
+    with np.errstate(all="ignore"):
+        return np.asarray(vector * (1.0 + eps * _span(size) * places))
+
+
+def _span(size: int) -> float:
+    """How many eps `_untied` goes either way: enough for neighbouring places to be different floats."""
+    return float(max(2 * _ULPS, 2 * size))
+
+
 def noise(level: Level, readings: Dict[str, Reading], eps: float) -> Dict[str, Noise]:
-    """The noise of each analytic mode at the level's point."""
-    found = {mode: Noise(0.0, np.zeros(reading.vector.size)) for mode, reading in readings.items()}
+    """The noise of each analytic mode at the level's point.
+
+    Three measures, the largest counts. A few roundings of x with ties kept, compared with the reading at x itself; of
+    every entry for itself, compared with each other, since breaking a tie may move x off the very branch that is judged;
+    and the scatter along v, which sees roundings coarser than those of x, where an operator cancels inside.
+    """
     random = np.random.RandomState(7)
-    for _ in range(_PERTURBATIONS):
-        x = level.project(perturbed(level.x, eps, random))
-        for mode, reading in readings.items():
-            try:
-                other = level.read(mode, x)
-            except ModeError:
-                continue
-            with np.errstate(all="ignore"):
-                number = abs(other.number - reading.number)
-                vector = np.abs(other.vector - reading.vector)
-            previous = found[mode]
-            found[mode] = Noise(
-                max(previous.number, number if np.isfinite(number) else np.inf),
-                np.maximum(previous.vector, np.where(np.isfinite(vector), vector, np.inf)),
+    kept = [level.project(perturbed(level.x, eps, random)) for _ in range(_PERTURBATIONS)]
+    free = [_shaken(level, eps, random) for _ in range(_PERTURBATIONS + 1)]
+    # The wider span of a large x is taken back, as far as the effect of roundings is linear.
+    scale = 2 * _ULPS / _span(max(level.x.size, level.u.size))
+    line = noise_points(level.x, level.v, _LINE_STEP)
+    found = {}
+    for mode, reading in readings.items():
+        near = [reading, *_read_at([level.at(x) for x in kept], mode)]
+        apart = _read_at(free, mode) or [reading]
+        with np.errstate(all="ignore"):
+            number = max(
+                max(abs(other.number - reading.number) for other in near),
+                (max(other.number for other in apart) - min(other.number for other in apart)) * scale,
             )
+            vector = np.max([np.abs(other.vector - reading.vector) for other in near], axis=0)
+            spread = np.ptp([other.vector for other in apart], axis=0) * scale
+            scattered = _read_at([level.at(x) for x in line], mode)
+            if len(scattered) == len(line):
+                number = max(number, float(noise_of([np.array(other.number) for other in scattered])))
+                spread = np.fmax(spread, noise_of([other.vector for other in scattered]))
+        found[mode] = Noise(
+            number if np.isfinite(number) else np.inf,
+            np.where(np.isfinite(vector) & np.isfinite(spread), np.fmax(vector, spread), np.inf),
+        )
     return found
 
 
+def _shaken(level: Level, eps: float, random: np.random.RandomState) -> Level:
+    """The level with every entry of x, u and v changed by a few relative eps: the operator's own matrices may be the
+    ill-conditioned part, which then shows in how it treats u and v."""
+    with np.errstate(all="ignore"):
+        x, u, v = (
+            vector + change(_untied(vector, eps, random) - vector)
+            for vector, change in ((level.x, level.project), (level.u, _unchanged), (level.v, level.project))
+        )
+    return level.at(x, u, v)
+
+
+def _unchanged(vector: Vector) -> Vector:
+    return vector
+
+
+def _read_at(levels: List[Level], mode: str) -> List[Reading]:
+    readings = []
+    for level in levels:
+        try:
+            readings.append(level.read(mode))
+        except ModeError:
+            continue
+    return readings
+
+
+def condition(level: Level) -> float:
+    """The condition number of the call's Jacobian after rows and columns are scaled to one, over its numerical rank.
+
+    An operator that solves with an ill-conditioned matrix of its own shows it in nothing but this. Scaling makes it 1
+    for any diagonal Jacobian, however small some entries are. 1 for Jacobians that are large or cannot be had.
+    """
+    while level.below is not None:
+        level = level.below
+    if not 1 < max(level.x.size, level.u.size) <= _JACOBIAN_SIZE:
+        return 1.0
+    try:
+        rows = [level.function.pull(level.x, unit(level.u.size, index)).gradient for index in range(level.u.size)]
+    except ModeError:
+        return 1.0
+    jacobian = np.array(rows)
+    if not np.all(np.isfinite(jacobian)) or not jacobian.size:
+        return 1.0
+    for axis in (1, 0):
+        size = np.abs(jacobian).max(axis=axis, keepdims=True)
+        jacobian = jacobian / np.where(size > 0, size, 1.0)
+    singular = np.linalg.svd(jacobian, compute_uv=False)
+    kept = singular[singular > _RANK_TOLERANCE * max(singular[0], 1e-300)]
+    return float(kept[0] / kept[-1]) if kept.size else 1.0
+
+
+def unit(size: int, index: int) -> Vector:
+    """A unit vector."""
+    vector = np.zeros(size)
+    vector[index] = 1.0
+    return vector
+
+
 def compare_all(
-    level: Level, readings: Dict[str, Reading], estimate: Optional[Estimate], noises: Optional[Dict[str, Noise]] = None
+    level: Level,
+    readings: Dict[str, Reading],
+    estimate: Optional[Estimate],
+    noises: Optional[Dict[str, Noise]] = None,
+    inherent: float = 0.0,
 ) -> List[Pair]:
     """Every pair of modes with its discrepancy: numbers by contraction, and forward mode against differences entry
-    by entry, since both live in the codomain."""
+    by entry, since both live in the codomain. `inherent` is a relative error that every reading has."""
     pairs = []
     modes = list(readings)
     for i, a in enumerate(modes):
         for b in modes[i + 1 :]:
             ra, rb = readings[a], readings[b]
-            error = ANALYTIC_OF_TERMS * max(_finite(ra.terms), _finite(rb.terms))
+            error = (ANALYTIC_OF_TERMS + inherent) * max(_finite(ra.terms), _finite(rb.terms))
             if noises is not None:
                 error += _NOISE_FACTOR * (noises[a].number + noises[b].number)
             pairs.append(Pair(a, b, float(discrepancy(ra.number, rb.number, ANALYTIC, error))))
@@ -85,12 +176,12 @@ def compare_all(
         for mode, reading in readings.items():
             if not np.isfinite(number):
                 continue
-            own = ANALYTIC_OF_TERMS * _finite(reading.terms)
+            own = (ANALYTIC_OF_TERMS + inherent) * _finite(reading.terms)
             if noises is not None:
                 own += _NOISE_FACTOR * noises[mode].number
             found = float(discrepancy(reading.number, number, NUMERICAL, bar + own))
             if mode == "f" + level.inner or mode == "forward":
-                found = max(found, _entrywise(level, reading, estimate, noises and noises[mode]))
+                found = max(found, _entrywise(level, reading, estimate, noises and noises[mode], inherent))
             pairs.append(Pair(mode, level.numerical, found))
     return pairs
 
@@ -99,9 +190,11 @@ def _finite(value: float) -> float:
     return value if np.isfinite(value) else 0.0
 
 
-def _entrywise(level: Level, reading: Reading, estimate: Estimate, own: Optional[Noise]) -> float:
+def _entrywise(
+    level: Level, reading: Reading, estimate: Estimate, own: Optional[Noise], inherent: float
+) -> float:
     """The largest discrepancy of an entry of Jv against its difference, over the entries that have both."""
-    error = estimate.error + 1e-13 * largest(np.abs(np.where(estimate.finite, estimate.value, 0.0)))
+    error = estimate.error + (1e-13 + inherent) * largest(np.abs(np.where(estimate.finite, estimate.value, 0.0)))
     if own is not None:
         error = error + _NOISE_FACTOR * own.vector
     found = discrepancy(reading.vector, estimate.value, NUMERICAL, error)

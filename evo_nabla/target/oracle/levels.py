@@ -16,6 +16,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from ..backends.protocol import ModeError
+from ..observers import enter
 from .numerical import Estimate, quick
 from .space import Pulled, Pushed, RealFunction, Vector
 
@@ -73,6 +74,8 @@ class Level:
         self.order: int = 1 if below is None else below.order + 1
         self.inner = "r" * (self.order - 1)
         self._mixed: Optional[RealFunction] = None
+        # Outputs that are not finite have no weight in u, yet 0 · ∞ spoils what reverse mode makes of them.
+        self.masked: bool = below.masked if below is not None else not bool(np.all(u))
 
     @property
     def modes(self) -> Tuple[str, ...]:
@@ -87,26 +90,30 @@ class Level:
         """The name of the numerical mode of this order."""
         return mode_name("n", self.inner)
 
-    def at(self, x: Vector) -> Level:
-        """The same level at another point."""
-        return Level(self.function, x, self.u, self.v, self.project, self.below)
+    def at(self, x: Vector, u: Optional[Vector] = None, v: Optional[Vector] = None) -> Level:
+        """The same level at another point, along other directions if given."""
+        u, v = self.u if u is None else u, self.v if v is None else v
+        other = Level(self.function, x, u, v, self.project, self.below)
+        other.masked = self.masked
+        return other
 
-    def read(self, mode: str, x: Optional[Vector] = None) -> Reading:
-        """One analytic mode's reading, at x if given; raises ModeError."""
-        x = self.x if x is None else x
+    def read(self, mode: str) -> Reading:
+        """One analytic mode's reading; raises ModeError."""
+        x = self.x
+        enter(mode)
         if self.below is not None and mode[1] == "f":
-            return self._read_mixed(mode, x)
+            return self._read_mixed(mode)
         with np.errstate(all="ignore"):
             if mode[0] == "r":
                 pulled = self.function.pull(x, self.u)
                 terms = pulled.gradient * self.v
                 return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
             pushed = self.function.push(x, self.v)
-            terms = pushed.tangent * self.u
+            terms = np.where(self.u != 0, pushed.tangent * self.u, 0.0) if self.masked else pushed.tangent * self.u
             return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
 
-    def _read_mixed(self, mode: str, x: Vector) -> Reading:
-        below = self.below
+    def _read_mixed(self, mode: str) -> Reading:
+        below, x = self.below, self.x
         assert below is not None
         if self._mixed is None:
             self._mixed = below.function.forward(below.v)
@@ -124,6 +131,7 @@ class Level:
 
     def estimate(self) -> Estimate:
         """The derivative of f along v by differences, quickly."""
+        enter(self.numerical)
         return quick(self.function.value, self.x, self.v, self.u.size)
 
     def above(self, random: np.random.RandomState) -> Level:

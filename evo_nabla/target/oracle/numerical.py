@@ -2,12 +2,15 @@
 
 Central differences at several steps are extrapolated to step zero (Richardson; Ridders' tableau: C. J. F. Ridders,
 "Accurate computation of F'(x) and F'(x)F''(x)", Advances in Engineering Software 4, 1982). The change between
-the tableau's last two columns, and the rounding error of the differences, are the error.
+the tableau's last two columns, and the rounding error of the differences, are the error. How large the roundings of
+the function itself are is measured (J. J. Moré and S. M. Wild, "Estimating computational noise", SIAM J. Sci. Comput.
+33, 2011), since an operator may compute in a lower precision, or cancel inside, without showing it.
 """
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Tuple
+import math
+from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -24,6 +27,11 @@ _FIRST_LEVELS = 3
 _LADDER_FIRST = 2.0**-4
 _LADDER_LEVELS = 22
 _LADDER_COLUMNS = 5
+_NOISE_STEP = 2.0**-14
+_NOISE_POINTS = 7
+_LARGE_ENTRY = 1e-3
+# The tableau's columns amplify a rounding, and the measured size is a mean: a bound is several times as large.
+_NOISE_FACTOR = 64.0
 
 
 class Estimate(NamedTuple):
@@ -69,8 +77,32 @@ def quick(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
         return Estimate(best, error, np.isfinite(best) & np.isfinite(error))
 
 
+def noise_of(samples: Sequence[Vector]) -> Vector:
+    """The size of the roundings in equally spaced samples of a function, entry by entry, from their fourth and higher
+    differences, which a smooth part does not reach; zero for fewer than five samples."""
+    with np.errstate(all="ignore"):
+        row = np.array(samples)
+        sigma = np.zeros(row.shape[1:])
+        for k in range(1, len(samples)):
+            row = np.diff(row, axis=0)
+            if k >= 4:
+                gamma = math.factorial(k) ** 2 / math.factorial(2 * k)
+                sigma = np.fmax(sigma, np.sqrt(gamma * np.mean(row**2, axis=0)))
+        # Few samples can agree by chance: every entry is taken to be as noisy, relatively, as the noisiest large one.
+        size = np.abs(samples[0])
+        large = size > _LARGE_ENTRY * np.max(size, initial=0.0)
+        relative = np.max(np.where(large & np.isfinite(sigma), sigma / size, 0.0), initial=0.0)
+        return np.fmax(sigma, relative * size)
+
+
+def noise_points(x: Vector, v: Vector, step: float) -> List[Vector]:
+    """Where to sample for `noise_of`: along v, beside x and not at it, for x may lie on a branch of its own."""
+    return [x + i * step * v for i in range(1, _NOISE_POINTS + 1)]
+
+
 def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
     """The derivative from the best cell, entry by entry, of a tableau of steps from 2⁻⁴ down to 2⁻²⁵."""
+    sigma = noise_of([_at(evaluate, point, size) for point in noise_points(x, v, _NOISE_STEP)])
     steps = [_LADDER_FIRST / 2**i for i in range(_LADDER_LEVELS)]
     best = np.full(size, np.nan)
     error = np.full(size, np.inf)
@@ -83,7 +115,7 @@ def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
                 factor = 4.0**column
                 row.append(row[-1] + (row[-1] - previous[column - 1]) / (factor - 1))
                 change = np.maximum(np.abs(row[column] - row[column - 1]), np.abs(row[column] - previous[column - 1]))
-                bar = change + 4 * _EPS * largest / steps[level]
+                bar = change + (4 * _EPS * largest + _NOISE_FACTOR * sigma) / steps[level]
                 better = np.isfinite(bar) & np.isfinite(row[column]) & (bar < error)
                 best = np.where(better, row[column], best)
                 error = np.where(better, bar, error)
@@ -106,7 +138,7 @@ def sides(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Sides:
     The gap between the one-sided derivatives vanishes with the step where f is smooth; at a kink it stays. A jump
     makes them grow as 1/h, a cusp as a power of it: both count as kinks.
     """
-    gaps, bars = [], []
+    gaps, bars, slopes = [], [], []
     ahead = behind = np.full(size, np.nan)
     with np.errstate(all="ignore"):
         here = _at(evaluate, x, size)
@@ -116,9 +148,12 @@ def sides(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Sides:
             ahead = (4 * f1 - f2 - 3 * here) / (2 * h)
             behind = (3 * here - 4 * b1 + b2) / (2 * h)
             scale = np.maximum.reduce([np.abs(here), np.abs(f1), np.abs(b1)])
+            slopes.append(np.maximum(np.abs(ahead), np.abs(behind)))
             gaps.append(np.abs(ahead - behind))
             bars.append(1e-4 * (np.abs(ahead) + np.abs(behind)) + 16 * _EPS * scale / h)
         big = (gaps[0] > bars[0]) & (gaps[1] > bars[1]) & (gaps[2] > bars[2])
         lasting = gaps[2] > 0.3 * gaps[0]
+        # A jump that is symmetric in x shows in no gap, but its slopes grow as 1/h.
+        jump = (slopes[2] > 64 * slopes[0]) & (slopes[2] > 64 * np.abs(here))
         edge = ~(np.isfinite(ahead) & np.isfinite(behind))
-    return Sides(ahead, behind, big & lasting & ~edge, edge)
+    return Sides(ahead, behind, ((big & lasting) | jump) & ~edge, edge)

@@ -7,8 +7,8 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 from ..backends.protocol import ModeError, Pullback
-from .compare import largest
-from .investigate import Nature, Pair, compare_all, moved_points, nature, noise, suspects
+from .compare import NUMERICAL, discrepancy, largest
+from .investigate import Nature, Pair, compare_all, condition, moved_points, nature, noise, suspects, unit
 from .levels import Level, Readings, read_all
 from .numerical import Estimate
 from .verdict import Judgement
@@ -16,6 +16,7 @@ from .verdict import Judgement
 _EPS = 2.0**-52
 # Differences that are known no better than this say nothing about a gradient.
 _USEFUL_ERROR = 1e-2
+_NEGLIGIBLE_ERROR = 1e-9
 # Full Jacobians, to say which entries differ, are taken up to this many inputs or outputs.
 _JACOBIAN_SIZE = 24
 
@@ -35,6 +36,9 @@ def judge_values(level: Level, readings: Readings, judgement: Judgement, excuse:
             judgement.saw(worst)
             return
         _judge_without_quick(level, readings, judgement, excuse)
+        return
+    if level.masked and not _finite(readings):
+        judgement.doubt("non-finite output")
         return
     _explain(level, readings, judgement, excuse, nature(level))
 
@@ -78,7 +82,7 @@ def _explain(
         _judge_nearby(level, readings, judgement, excuse, found)
         return
     number, bar = found.estimate.along(level.u)
-    if not np.isfinite(number) or bar > _USEFUL_ERROR * max(abs(number), _size(readings), 1e-300):
+    if not (bar <= _USEFUL_ERROR * abs(number) or bar <= _NEGLIGIBLE_ERROR * _size(readings)):
         judgement.doubt("differences do not converge: not differentiable here, or too ill-conditioned")
         return
     noises = noise(level, readings.given, _EPS)
@@ -92,6 +96,11 @@ def _explain(
         return
     if excuse is not None:
         judgement.doubt(excuse)
+        return
+    inherent = 4 * _EPS * condition(level)
+    pairs = compare_all(level, readings.given, found.estimate, noises, inherent)
+    if max((pair.discrepancy for pair in pairs), default=0.0) <= 1 and _finite(readings):
+        judgement.doubt("ill-conditioned: the Jacobian's own condition explains the difference")
         return
     _report(level, readings, judgement, found, pairs, moved)
 
@@ -144,7 +153,7 @@ def _report(
     judgement.saw(worst)
     others = [mode for mode in values if mode not in outside]
     message = f"{_verb(outside, 'disagree')} with {' and '.join(others)}"
-    kind = "missing_gradient" if _missing(readings, outside) else "gradient"
+    kind = "missing_gradient" if _missing(level, readings, outside) else "gradient"
     detail.update(_worst_entries(level, readings))
     judgement.add(kind, suspect, level.order, message, worst, values, detail)
 
@@ -153,12 +162,19 @@ def _verb(modes: List[str], verb: str = "give") -> str:
     return f"{' and '.join(modes)} {verb}{'s' if len(modes) == 1 else ''}"
 
 
-def _missing(readings: Readings, outside: List[str]) -> bool:
-    """Whether the suspect is reverse mode and it gave no gradient at all."""
+def _missing(level: Level, readings: Readings, outside: List[str]) -> bool:
+    """Whether the suspect is reverse mode, and an input for which it gave no gradient at all explains the gap."""
     if "reverse" not in outside:
         return False
     raw = readings.given["reverse"].result.raw
-    return isinstance(raw, Pullback) and all(gradient is None for gradient in raw.gradients)
+    if not isinstance(raw, Pullback) or all(gradient is not None for gradient in raw.gradients):
+        return False
+    direction = level.v.copy()
+    for part, gradient in zip(level.function.domain.parts, raw.gradients):
+        if gradient is None:
+            direction[part.start : part.stop] = 0.0
+    number, bar = Level(level.function, level.x, level.u, direction, level.project).estimate().along(level.u)
+    return largest(discrepancy(readings.given["reverse"].number, number, NUMERICAL, bar)) <= 1
 
 
 def _worst_entries(level: Level, readings: Readings) -> Dict[str, Any]:
@@ -169,9 +185,9 @@ def _worst_entries(level: Level, readings: Readings) -> Dict[str, Any]:
     rows, columns = [], []
     try:
         for index in range(outputs):
-            rows.append(level.function.pull(level.x, _unit(outputs, index)).gradient)
+            rows.append(level.function.pull(level.x, unit(outputs, index)).gradient)
         for index in range(inputs):
-            probe = Level(level.function, level.x, level.u, _unit(inputs, index), level.project)
+            probe = Level(level.function, level.x, level.u, unit(inputs, index), level.project)
             columns.append(probe.estimate().value)
     except ModeError:
         return {}
@@ -184,9 +200,3 @@ def _worst_entries(level: Level, readings: Readings) -> Dict[str, Any]:
         "entry_reverse": repr(float(analytic[row, column])),
         "entry_numerical": repr(float(numerical[row, column])),
     }
-
-
-def _unit(size: int, index: int) -> np.ndarray:
-    unit = np.zeros(size)
-    unit[index] = 1.0
-    return unit

@@ -50,9 +50,3 @@ def brain_float(x: Tensor) -> Tensor:
 def single_precision_complex(z: Tensor) -> Tensor:
     """The gradient lacks the conjugate for complex64 only."""
     return z.exp()
-
-
-def flushed_in_single_precision(x: Tensor) -> Tensor:
-    """The exponential is zero below -15 in float32, where e⁻¹⁵ = 3e-7 is an ordinary number."""
-    value = x.exp()
-    return torch.where(x < -15, torch.zeros_like(value), value) if x.dtype == torch.float32 else value
