@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import List, Optional, Pattern, Tuple
+from re import Pattern
 
 _FILE = Path(__file__).with_name("conventions.json")
 
@@ -15,16 +15,16 @@ _FILE = Path(__file__).with_name("conventions.json")
 class Conventions:
     """The conventions of one library.
 
-    `unsupported` patterns are how the library says that a derivative is not implemented, `contracts` are refusals that it documents,
-    and `apis` names those whose gradient differs from their function's by contract.
+    `unsupported` patterns are how the library says that a derivative is not implemented, `contracts` are refusals
+    that it documents, and `apis` names those whose gradient differs from their function's by contract.
     """
 
     def __init__(
         self,
-        unsupported: List[Tuple[Pattern[str], str]],
-        contracts: List[Tuple[Pattern[str], str]],
-        apis: List[Tuple[str, str, str]],
-        structures: List[Tuple[str, str, str]],
+        unsupported: list[tuple[Pattern[str], str]],
+        contracts: list[tuple[Pattern[str], str]],
+        apis: list[tuple[str, str, str]],
+        structures: list[tuple[str, str, str]],
     ) -> None:
         self._unsupported = unsupported
         self._contracts = contracts
@@ -40,27 +40,27 @@ class Conventions:
         """Whether an error message says that a derivative is not implemented."""
         return any(pattern.search(message) for pattern, _ in self._unsupported)
 
-    def excuse(self, message: str) -> Optional[str]:
+    def excuse(self, message: str) -> str | None:
         """Why an exception of an AD mode is a documented contract and no bug, or None."""
         for pattern, reason in self._contracts:
             if pattern.search(message):
                 return reason
         return None
 
-    def of_api(self, api: str) -> Optional[Tuple[str, str]]:
+    def of_api(self, api: str) -> tuple[str, str] | None:
         """(label, reason) when the API's gradient differs from its function's by contract, else None."""
         for glob, label, reason in self._apis:
             if fnmatch.fnmatchcase(api, glob):
                 return label, reason
         return None
 
-    def structures(self, api: str) -> List[Tuple[str, str]]:
+    def structures(self, api: str) -> list[tuple[str, str]]:
         """(argument path, structure) of the inputs that an API takes to be Hermitian or triangular: directions must
         keep that structure, since the gradient is only meant along it."""
         return [(path, structure) for glob, path, structure in self._structures if fnmatch.fnmatchcase(api, glob)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(library: str) -> Conventions:
     data = json.loads(_FILE.read_text(encoding="utf-8")).get(library, {})
     return Conventions(

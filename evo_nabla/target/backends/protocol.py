@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple, Optional, Protocol
 
 import numpy as np
 
 from evo_nabla.call import Call
 
-Arrays = List[np.ndarray]
-OptionalArrays = List[Optional[np.ndarray]]
+Arrays = list[np.ndarray]
+OptionalArrays = list[Optional[np.ndarray]]
 
 
 class ModeError(Exception):
@@ -25,7 +26,7 @@ class ModeError(Exception):
         self.message = message
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The call cannot be built here: no such API, an argument the library does not have, or one that is denied."""
 
 
@@ -37,7 +38,7 @@ class Leaf(NamedTuple):
     """
 
     path: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     dtype: str
     value: np.ndarray
     tied: bool
@@ -46,16 +47,16 @@ class Leaf(NamedTuple):
 class Description(NamedTuple):
     """Shape, dtype name and device of one tensor, to be compared between modes."""
 
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     dtype: str
     device: str
 
 
 class Primal(NamedTuple):
-    """The result of a plain call: differentiable (floating and complex) outputs first-class, the rest for comparison."""
+    """The result of a plain call: differentiable (floating and complex) outputs, and the others for comparison."""
 
     values: Arrays
-    descriptions: List[Description]
+    descriptions: list[Description]
     others: Arrays
     changed_inputs: bool
 
@@ -64,19 +65,19 @@ class Pullback(NamedTuple):
     """The result of reverse mode: outputs, gradients (None where the library gave none), what may be differentiated."""
 
     values: Arrays
-    descriptions: List[Description]
+    descriptions: list[Description]
     gradients: OptionalArrays
-    gradient_descriptions: List[Optional[Description]]
-    differentiable: List[bool]
+    gradient_descriptions: list[Description | None]
+    differentiable: list[bool]
 
 
 class Pushforward(NamedTuple):
     """The result of forward mode: outputs and tangents (None where the library gave none)."""
 
     values: Arrays
-    descriptions: List[Description]
+    descriptions: list[Description]
     tangents: OptionalArrays
-    tangent_descriptions: List[Optional[Description]]
+    tangent_descriptions: list[Description | None]
 
 
 class Function(Protocol):
@@ -108,7 +109,7 @@ class Function(Protocol):
 class Program(Protocol):
     """A call made ready: every evaluation builds its arguments afresh."""
 
-    leaves: List[Leaf]
+    leaves: list[Leaf]
     stateful: bool  # the API is an object whose state could leak from one evaluation to the next
     random: bool  # the direct run drew from the library's generators
     lowest: str  # the dtype name of the least precise floating tensor among inputs and outputs
@@ -121,12 +122,12 @@ class Program(Protocol):
         """Leave out of the function the floating outputs that the library declares not differentiable."""
         ...
 
-    def function(self, functional: bool = False) -> Optional[Function]:
+    def function(self, functional: bool = False) -> Function | None:
         """The call as a function of its leaves. `functional` asks for the library's functional transforms
         in place of its tape; None where it has none."""
         ...
 
-    def replay(self, steps: Sequence[Sequence[np.ndarray]]) -> List[Arrays]:
+    def replay(self, steps: Sequence[Sequence[np.ndarray]]) -> list[Arrays]:
         """Evaluate one instance at several points, each written in place into the same tensor objects."""
         ...
 
@@ -147,13 +148,13 @@ class Backend(Protocol):
 
     name: str
     version: str
-    package_folders: List[str]
+    package_folders: list[str]
     clock: Clock
-    modes: Tuple[str, ...]
+    modes: tuple[str, ...]
 
     def prepare(self, call: Call, precise: bool = False) -> Program:
         """Make a call ready; with `precise` every floating tensor becomes float64 and every complex one complex128
-        with the same (rounded) values. Raises Refused."""
+        with the same (rounded) values. Raises RefusedError."""
         ...
 
     def seed(self, number: int) -> None:

@@ -8,8 +8,9 @@ import random
 import re
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable
 
 import numpy as np
 import torch
@@ -31,8 +32,8 @@ from evo_nabla.call import (
     differentiated,
     materialise,
 )
+from evo_nabla.target.conventions import Conventions
 
-from ..conventions import Conventions
 from .protocol import (
     Arrays,
     Clock,
@@ -44,11 +45,11 @@ from .protocol import (
     Program,
     Pullback,
     Pushforward,
-    Refused,
+    RefusedError,
 )
 
-Tensor = torch.Tensor
-Tensors = List[Tensor]
+Tensor = Any  # torch.Tensor; mypy does not read torch
+Tensors = list[Tensor]
 Fill = Callable[[Tensors], Any]
 TensorFunction = Callable[[Tensors], Tensors]
 
@@ -60,7 +61,7 @@ _PRECISE = {
     "float32": "float64",
     "complex64": "complex128",
     "complex32": "complex128",
-    **{name: "float64" for name in _STORED_AS_FLOAT32},
+    **dict.fromkeys(_STORED_AS_FLOAT32, "float64"),
 }
 # From the least to the most precise; a call is judged by the least precise tensor it touches.
 _PRECISION = (
@@ -74,14 +75,14 @@ _PRECISION = (
     "complex128",
 )
 _RANK = {name: rank for rank, name in enumerate(_PRECISION)}
-_NAMES: Dict[Any, str] = {
+_NAMES: dict[Any, str] = {
     getattr(torch, name): name
     for name in (
         *_PRECISION, "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
     )
     if hasattr(torch, name)
 }  # fmt: skip
-_NUMPY_OF: Dict[Any, Any] = {
+_NUMPY_OF: dict[Any, Any] = {
     torch.float16: np.float16,
     torch.float32: np.float32,
     torch.float64: np.float64,
@@ -127,7 +128,7 @@ def _to_numpy(tensor: Tensor) -> np.ndarray:
 
 def _flatten(result: Any, into: Tensors) -> Tensors:
     """The tensors of a result, depth first; anything else is passed over."""
-    if isinstance(result, Tensor):
+    if isinstance(result, torch.Tensor):
         into.append(result)
     elif isinstance(result, (tuple, list)):
         for item in result:
@@ -141,23 +142,23 @@ def _flatten(result: Any, into: Tensors) -> Tensors:
 def resolve(path: str) -> Any:
     """The object that a dotted path names: modules are imported as needed, properties become functions of self.
 
-    Raises Refused when there is no such object.
+    Raises RefusedError when there is no such object.
     """
     parts = path.split(".")
     try:
         found: Any = importlib.import_module(parts[0])
     except Exception as error:
-        raise Refused(f"{path}: cannot import {parts[0]}: {error}") from error
+        raise RefusedError(f"{path}: cannot import {parts[0]}: {error}") from error
     for depth, part in enumerate(parts[1:], 2):
         try:
             found = getattr(found, part)
         except (AttributeError, RuntimeError) as error:
             if not inspect.ismodule(found):
-                raise Refused(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from error
+                raise RefusedError(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from error
             try:
                 found = importlib.import_module(".".join(parts[:depth]))
             except Exception as failure:
-                raise Refused(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from failure
+                raise RefusedError(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from failure
     return found
 
 
@@ -167,7 +168,7 @@ def _callable(path: str) -> Callable[..., Any]:
         return found  # type: ignore[no-any-return]
     getter = getattr(type(found), "__get__", None)
     if getter is None:
-        raise Refused(f"{path} is not callable")
+        raise RefusedError(f"{path} is not callable")
     return lambda instance: getter(found, instance, type(instance))
 
 
@@ -177,7 +178,7 @@ class _Memory:
     def __init__(self, argument: TensorArgument) -> None:
         self.layout = argument.layout
         self.shape = argument.shape
-        self.strides: Optional[Tuple[int, ...]] = None
+        self.strides: tuple[int, ...] | None = None
         if self.layout.kind == "expanded":
             self.tied = bool(self.shape) and self.shape[0] > 1
         elif self.layout.strides is not None:
@@ -207,7 +208,7 @@ class _Memory:
         positions = self._positions()
         buffer = np.zeros(int(positions.max(initial=0)) + 1, dtype=array.dtype)
         buffer[positions.ravel()] = array.ravel()
-        return buffer[positions]
+        return np.asarray(buffer[positions])
 
     def lay(self, tensor: Tensor) -> Tensor:
         """A tensor of the same values in this memory layout."""
@@ -243,7 +244,7 @@ class _Slot:
         under_test = argument.dtype
         self.dtype = _PRECISE.get(under_test, under_test) if precise else under_test
         if not hasattr(torch, self.dtype):
-            raise Refused(f"this torch has no dtype {self.dtype}")
+            raise RefusedError(f"this torch has no dtype {self.dtype}")
         self.torch_dtype = getattr(torch, self.dtype)
         value = materialise(argument)
         if self.dtype != under_test:
@@ -272,16 +273,16 @@ class _Arguments:
         self.precise = precise
         self.volatile = False  # a run changed a constant tensor: rebuild constants for every run
         paths = differentiated(call)
-        self.leaf_paths: List[str] = []
-        self.leaf_slots: List[_Slot] = []
-        self.constants: List[Tuple[_Slot, List[Tensor]]] = []
-        self._leaf_index: Dict[str, int] = {}
+        self.leaf_paths: list[str] = []
+        self.leaf_slots: list[_Slot] = []
+        self.constants: list[tuple[_Slot, list[Tensor]]] = []
+        self._leaf_index: dict[str, int] = {}
         self._wanted = set(paths)
-        self._by_path: Dict[str, Fill] = {}
+        self._by_path: dict[str, Fill] = {}
         self.positional = [self._compile(item, f"args.{i}") for i, item in enumerate(call.args)]
         self.keywords = [(name, self._compile(item, f"kwargs.{name}")) for name, item in call.kwargs]
-        self.init_positional: List[Fill] = []
-        self.init_keywords: List[Tuple[str, Fill]] = []
+        self.init_positional: list[Fill] = []
+        self.init_keywords: list[tuple[str, Fill]] = []
         if call.init is not None:
             self.init_positional = [self._compile(item, f"init.args.{i}") for i, item in enumerate(call.init.args)]
             self.init_keywords = [(name, self._compile(item, f"init.kwargs.{name}")) for name, item in call.init.kwargs]
@@ -306,7 +307,7 @@ class _Arguments:
             return self._object(argument, path)
         if isinstance(argument, SameArgument):
             if argument.path not in self._by_path:
-                raise Refused(f"{path}: the same object as {argument.path}, which is not an earlier argument")
+                raise RefusedError(f"{path}: the same object as {argument.path}, which is not an earlier argument")
             return self._by_path[argument.path]
         constant = self._constant(argument, path)
         return lambda ts: constant
@@ -315,7 +316,7 @@ class _Arguments:
         if isinstance(argument, DtypeArgument):
             name = _PRECISE.get(argument.name, argument.name) if self.precise else argument.name
             if not hasattr(torch, name):
-                raise Refused(f"{path}: this torch has no dtype {name}")
+                raise RefusedError(f"{path}: this torch has no dtype {name}")
             return getattr(torch, name)
         if isinstance(argument, ReferenceArgument):
             return resolve(argument.path)
@@ -356,10 +357,10 @@ class _Object:
 
     def __init__(self, path: str, factory: Callable[..., Any], arguments: _Arguments, seed: Callable[[], None]) -> None:
         self._path, self._factory, self._arguments, self._seed = path, factory, arguments, seed
-        self.module: Optional[torch.nn.Module] = None
-        self.slots: List[Tuple[str, torch.nn.Module, str]] = []
-        self._buffers: List[Tuple[torch.nn.Module, str, Tensor]] = []
-        self._modes: List[Tuple[torch.nn.Module, bool]] = []
+        self.module: torch.nn.Module | None = None
+        self.slots: list[tuple[str, torch.nn.Module, str]] = []
+        self._buffers: list[tuple[torch.nn.Module, str, Tensor]] = []
+        self._modes: list[tuple[torch.nn.Module, bool]] = []
         first = self.create()
         if isinstance(first, torch.nn.Module):
             self.module = first
@@ -389,16 +390,16 @@ class _Object:
                     self.slots.append((f"{prefix}.{name}" if prefix else name, part, name))
             self._buffers += [(part, name, b.clone()) for name, b in part._buffers.items() if b is not None]
 
-    def parameters(self) -> List[Tensor]:
+    def parameters(self) -> list[Tensor]:
         """The parameters' present values, in the order of `slots`."""
-        return [part._parameters[name].detach() for _, part, name in self.slots]  # type: ignore[union-attr]
+        return [part._parameters[name].detach() for _, part, name in self.slots]
 
     def with_parameters(self, tensors: Sequence[Tensor]) -> Any:
         """The instance to call: for a module, with these parameters and fresh buffers in place of its own."""
         if self.module is None:
             return self.create()
         for (_, part, name), tensor in zip(self.slots, tensors):
-            part._parameters[name] = tensor  # type: ignore[assignment]
+            part._parameters[name] = tensor
         for part, name, buffer in self._buffers:
             part._buffers[name] = buffer.clone()
         return self.module
@@ -412,15 +413,15 @@ class TorchProgram:
         self._api = call.api
         self._seed = int(call_hash(call)[:8], 16)
         self._arguments = _Arguments(call, precise)
-        self._object: Optional[_Object] = None
+        self._object: _Object | None = None
         target = _callable(call.api)
         is_module = inspect.isclass(target) and issubclass(target, torch.nn.Module)
         if call.init is not None or is_module:
             if not inspect.isclass(target):
-                raise Refused(f"{call.api} takes no init: it is not a class")
+                raise RefusedError(f"{call.api} takes no init: it is not a class")
             try:
                 self._object = _Object(call.api, target, self._arguments, lambda: backend.seed(self._seed))
-            except (Refused, MemoryError):
+            except (RefusedError, MemoryError):
                 raise
             except Exception as error:
                 raise ModeError(*backend.classify(error)) from error
@@ -431,7 +432,7 @@ class TorchProgram:
             Leaf(path, slot.value.shape, slot.dtype, slot.value, slot.memory.tied)
             for path, slot in zip(self._arguments.leaf_paths, slots)
         ]
-        self._slots: List[Optional[_Slot]] = list(slots)
+        self._slots: list[_Slot | None] = list(slots)
         if self._object is not None:
             self._object.adopt_dtype(self._under_test, precise)
             self._add_parameters()
@@ -441,7 +442,7 @@ class TorchProgram:
             (leaf.dtype for leaf in self.leaves), key=lambda name: _RANK.get(name, len(_RANK)), default="float64"
         )
         self._clone = False
-        self._kept: Optional[List[bool]] = None
+        self._kept: list[bool] | None = None
 
     def _dtype_under_test(self, call: Call) -> str:
         names = [slot.dtype for slot in self._arguments.leaf_slots]
@@ -519,9 +520,7 @@ class TorchProgram:
 
     def _note_changes(self, tensors: Tensors) -> bool:
         """Find out whether the run wrote into its arguments; from then on runs get copies."""
-        changed = any(
-            slot is not None and not slot.holds(tensor) for slot, tensor in zip(self._slots, tensors)
-        )
+        changed = any(slot is not None and not slot.holds(tensor) for slot, tensor in zip(self._slots, tensors))
         self._clone = self._clone or changed
         if self._arguments.constants and not self._arguments.volatile and self._arguments.changed():
             self._arguments.volatile = True
@@ -540,13 +539,13 @@ class TorchProgram:
         slot = self._slots[leaf]
         return array if slot is None else slot.memory.project(array)
 
-    def function(self, functional: bool = False) -> Optional[Union[TapeFunction, FunctionalFunction]]:
+    def function(self, functional: bool = False) -> TapeFunction | FunctionalFunction | None:
         arity = len(self.leaves)
         if functional:
             return FunctionalFunction(self._backend, self, self.apply, arity, False) if _FUNC is not None else None
         return TapeFunction(self._backend, self, self.apply, arity)
 
-    def replay(self, steps: Sequence[Sequence[np.ndarray]]) -> List[Arrays]:
+    def replay(self, steps: Sequence[Sequence[np.ndarray]]) -> list[Arrays]:
         backend = self._backend
         tensors = self.tensors(steps[0])
         count = len(self._arguments.leaf_slots)
@@ -595,14 +594,14 @@ class TapeFunction(_BaseFunction):
         apply: TensorFunction,
         arity: int,
         is_reversed: bool = False,
-        nested: Optional[TensorFunction] = None,
+        nested: TensorFunction | None = None,
     ) -> None:
         super().__init__(backend, program, apply, arity, is_reversed)
         self._nested = nested  # the same function under torch.func, where dual levels cannot nest
 
     def value(self, xs: Sequence[np.ndarray]) -> Arrays:
         tensors = self.inputs(xs)
-        with self.backend.guard(), (torch.enable_grad() if self.is_reversed else torch.no_grad()):
+        with self.backend.guard(), torch.enable_grad() if self.is_reversed else torch.no_grad():
             outputs = self.apply(tensors)
         return [_to_numpy(t) for t in outputs]
 
@@ -612,7 +611,7 @@ class TapeFunction(_BaseFunction):
             outputs = self.apply(tensors)
             recorded = [t.requires_grad for t in outputs]
             cotangents = [self.backend.like(t, u) for t, u, kept in zip(outputs, us, recorded) if kept]
-            gradients: Sequence[Optional[Tensor]] = [None] * len(tensors)
+            gradients: Sequence[Tensor | None] = [None] * len(tensors)
             if cotangents:
                 gradients = torch.autograd.grad(
                     [t for t, kept in zip(outputs, recorded) if kept], tensors, cotangents, allow_unused=True
@@ -631,7 +630,7 @@ class TapeFunction(_BaseFunction):
         if self._nested is not None:
             return _functional_push(self.backend, self._nested, self.inputs(xs), self.inputs(vs))
         tensors = self.inputs(xs)
-        with self.backend.guard(), (torch.enable_grad() if self.is_reversed else torch.no_grad()):
+        with self.backend.guard(), torch.enable_grad() if self.is_reversed else torch.no_grad():
             if self.is_reversed:
                 tensors = [t.requires_grad_() for t in tensors]
             with forward_ad.dual_level():
@@ -734,7 +733,7 @@ def _functional_push(
         return _pushforward(list(outputs), list(tangents))
 
 
-def _pushforward(outputs: Tensors, tangents: Sequence[Optional[Tensor]]) -> Pushforward:
+def _pushforward(outputs: Tensors, tangents: Sequence[Tensor | None]) -> Pushforward:
     values: OptionalArrays = [None if t is None else _to_numpy(t) for t in tangents]
     return Pushforward(
         [_to_numpy(t) for t in outputs],
@@ -757,7 +756,7 @@ class _Guard:
             self._since = time.perf_counter()
         self._depth += 1
 
-    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._depth -= 1
         if self._depth == 0:
             self._backend.clock.library += time.perf_counter() - self._since
@@ -775,7 +774,7 @@ class TorchBackend:
         self.version = str(torch.__version__)
         self.package_folders = [str(Path(torch.__file__).parent)]
         self.clock = Clock()
-        self.modes: Tuple[str, ...] = ("direct", "reverse", "forward", "numerical")
+        self.modes: tuple[str, ...] = ("direct", "reverse", "forward", "numerical")
         self.conventions = Conventions.of("torch")
         self._generator = torch.default_generator
         self._guard = _Guard(self)
@@ -787,7 +786,7 @@ class TorchBackend:
         """A context that times the library's work and classifies what it raises."""
         return self._guard
 
-    def classify(self, error: Exception) -> Tuple[str, str]:
+    def classify(self, error: Exception) -> tuple[str, str]:
         """(problem, message) of an exception: "internal", "unsupported" or "raised"."""
         text = str(error).strip()
         message = f"{type(error).__name__}: {text}"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from evo_nabla.call import Call, call_from_json, call_to_json
-from evo_nabla.target.backends.protocol import Backend, ModeError, Primal, Refused
+from evo_nabla.target.backends.protocol import Backend, ModeError, Primal, RefusedError
 from evo_nabla.target.deny import DenyList
 
 from .apis import is_helper
@@ -128,7 +128,7 @@ class Keeper:
             result = self._backend.prepare(call).direct()
         except ModeError as error:
             raise DroppedError("does not run: " + error.problem) from error
-        except Refused as error:
+        except RefusedError as error:
             raise DroppedError("refused by the backend") from error
         except Exception as error:  # what a backend lets through, it would let through in a campaign too
             raise DroppedError(f"the backend raised {type(error).__name__}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Union
+from typing import NamedTuple, Union
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Precision(NamedTuple):
 
 # Relative tolerances of derivatives: float64 is judged on its own; the others against the float64 result of the same
 # rounded inputs, with about √ε to ε^⅓ of room for the roundings inside an operator.
-PRECISIONS: Dict[str, Precision] = {
+PRECISIONS: dict[str, Precision] = {
     "float64": Precision(2.0**-52, 1.7976931348623157e308, 2.0**-1022, 1e-8),
     "float32": Precision(2.0**-23, 3.4028234663852886e38, 2.0**-126, 2e-3),
     "float16": Precision(2.0**-10, 65504.0, 2.0**-14, 5e-2),

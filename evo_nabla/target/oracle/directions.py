@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Callable, Mapping
 
 import numpy as np
 
 from evo_nabla.call import Call
+from evo_nabla.target.backends.protocol import Program
 
-from ..backends.protocol import Program
 from .space import Space, Vector
 
 
 def projection(
-    program: Program, domain: Space, structures: Sequence[Tuple[str, str]], call: Call
+    program: Program, domain: Space, structures: Sequence[tuple[str, str]], call: Call
 ) -> Callable[[Vector], Vector]:
     """The map of any direction to the nearest one that the program's inputs can move in.
 
     `structures` are the (argument path, structure) pairs that the API takes for granted.
     """
     keywords = dict(call.kwargs)
-    shapers: Dict[int, List[Callable[[np.ndarray], np.ndarray]]] = {}
+    shapers: dict[int, list[Callable[[np.ndarray], np.ndarray]]] = {}
     for index, leaf in enumerate(program.leaves):
         for path, structure in structures:
             if leaf.path == path and len(leaf.shape) >= 2 and leaf.shape[-1] == leaf.shape[-2]:
@@ -42,7 +43,7 @@ def projection(
     return project
 
 
-def _shaper(structure: str, keywords: Dict[str, object]) -> "Callable[[np.ndarray], np.ndarray] | None":
+def _shaper(structure: str, keywords: Mapping[str, object]) -> Callable[[np.ndarray], np.ndarray] | None:
     if structure == "hermitian" or (structure == "hermitian if asked" and keywords.get("hermitian") is True):
         return _hermitian
     if structure == "triangular":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.protocol import ModeError
+from evo_nabla.target.backends.protocol import ModeError
+
 from .compare import ANALYTIC, ANALYTIC_OF_TERMS, NUMERICAL, discrepancy, largest
 from .levels import Level, Reading, draw
 from .numerical import Estimate, Sides, ladder, noise_of, noise_points, sides
@@ -61,12 +62,12 @@ def _span(size: int) -> float:
     return float(max(2 * _ULPS, 2 * size))
 
 
-def noise(level: Level, readings: Dict[str, Reading], eps: float) -> Dict[str, Noise]:
+def noise(level: Level, readings: dict[str, Reading], eps: float) -> dict[str, Noise]:
     """The noise of each analytic mode at the level's point.
 
-    Three measures, the largest counts. A few roundings of x with ties kept, compared with the reading at x itself; of
-    every entry for itself, compared with each other, since breaking a tie may move x off the very branch that is judged;
-    and the scatter along v, which sees roundings coarser than those of x, where an operator cancels inside.
+    Three measures, the largest counts. A few roundings of x with ties kept, compared with the reading at x itself;
+    of every entry for itself, compared with each other, since breaking a tie may move x off the very branch that is
+    judged; and the scatter along v, which sees roundings coarser than those of x, where an operator cancels inside.
     """
     random = np.random.RandomState(7)
     kept = [level.project(perturbed(level.x, eps, random)) for _ in range(_PERTURBATIONS)]
@@ -111,7 +112,7 @@ def _unchanged(vector: Vector) -> Vector:
     return vector
 
 
-def _read_at(levels: List[Level], mode: str) -> List[Reading]:
+def _read_at(levels: list[Level], mode: str) -> list[Reading]:
     readings = []
     for level in levels:
         try:
@@ -155,11 +156,11 @@ def unit(size: int, index: int) -> Vector:
 
 def compare_all(
     level: Level,
-    readings: Dict[str, Reading],
-    estimate: Optional[Estimate],
-    noises: Optional[Dict[str, Noise]] = None,
+    readings: dict[str, Reading],
+    estimate: Estimate | None,
+    noises: dict[str, Noise] | None = None,
     inherent: float = 0.0,
-) -> List[Pair]:
+) -> list[Pair]:
     """Every pair of modes with its discrepancy: numbers by contraction, and forward mode against differences entry
     by entry, since both live in the codomain. `inherent` is a relative error that every reading has."""
     pairs = []
@@ -181,7 +182,9 @@ def compare_all(
                 own += _NOISE_FACTOR * noises[mode].number
             found = float(discrepancy(reading.number, number, NUMERICAL, bar + own))
             if mode == "f" + level.inner or mode == "forward":
-                found = max(found, _entrywise(level, reading, estimate, noises and noises[mode], inherent))
+                found = max(
+                    found, _entrywise(level, reading, estimate, None if noises is None else noises[mode], inherent)
+                )
             pairs.append(Pair(mode, level.numerical, found))
     return pairs
 
@@ -190,9 +193,7 @@ def _finite(value: float) -> float:
     return value if np.isfinite(value) else 0.0
 
 
-def _entrywise(
-    level: Level, reading: Reading, estimate: Estimate, own: Optional[Noise], inherent: float
-) -> float:
+def _entrywise(level: Level, reading: Reading, estimate: Estimate, own: Noise | None, inherent: float) -> float:
     """The largest discrepancy of an entry of Jv against its difference, over the entries that have both."""
     error = estimate.error + (1e-13 + inherent) * largest(np.abs(np.where(estimate.finite, estimate.value, 0.0)))
     if own is not None:
@@ -218,7 +219,7 @@ def nature(level: Level) -> Nature:
     return Nature(refined, both, bool(np.any(both.kink & weighed)), bool(np.any(both.edge & weighed)))
 
 
-def moved_points(level: Level) -> List[Level]:
+def moved_points(level: Level) -> list[Level]:
     """The level at a few nearby points, away from a kink."""
     random = np.random.RandomState(11)
     return [
@@ -226,11 +227,11 @@ def moved_points(level: Level) -> List[Level]:
     ]
 
 
-def suspects(readings: Dict[str, Reading], pairs: List[Pair], numerical: str) -> Tuple[str, List[str]]:
+def suspects(readings: dict[str, Reading], pairs: list[Pair], numerical: str) -> tuple[str, list[str]]:
     """The odd modes out: those outside the largest group that agree with each other, the numerical mode's group
     winning a tie. Returns (joined names, the names)."""
     modes = list(readings)
-    names = modes + [numerical] if any(numerical in (p.a, p.b) for p in pairs) else modes
+    names = [*modes, numerical] if any(numerical in (p.a, p.b) for p in pairs) else modes
     apart = {(p.a, p.b) for p in pairs if p.discrepancy > 1} | {(p.b, p.a) for p in pairs if p.discrepancy > 1}
     groups = [[b for b in names if (a, b) not in apart] for a in names]
     best = max(groups, key=lambda group: (numerical in group, len(group)))

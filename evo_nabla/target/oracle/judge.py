@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evo_nabla.call import Call, call_hash
+from evo_nabla.target.backends.protocol import Backend, Description, ModeError, Primal, Program, Pullback, RefusedError
+from evo_nabla.target.conventions import Conventions
 
-from ..backends.protocol import Backend, Description, ModeError, Primal, Program, Pullback, Refused
-from ..conventions import Conventions
 from .compare import ANALYTIC, PRECISIONS, discrepancy, largest
-from .investigate import condition, noise, perturbed
 from .directions import projection
+from .investigate import condition, noise, perturbed
 from .levels import Level, Readings, draw, read_all
 from .lowprecision import judge_low_level
 from .reference import judge_reference
-from .space import Pulled, RealFunction, Space, Vector, same_metadata
+from .space import OutOfTimeError, Pulled, RealFunction, Space, Vector, same_metadata
 from .state import judge_replay
 from .values import judge_values
 from .verdict import Judgement
@@ -25,7 +26,7 @@ from .verdict import Judgement
 
 class JudgeOptions(NamedTuple):
     """How far to go with a call: order of differentiation, `thorough` for confirmation and `check` (functional
-    transforms too), the limits of elements and seconds after which the rest is left out."""
+    transforms too), the limits of elements and CPU seconds after which the rest is left out."""
 
     order: int = 2
     thorough: bool = False
@@ -40,19 +41,22 @@ _PRECISE = ("float64", "complex128")
 _TRANSFORM_SHARE = 8
 
 
-def judge(backend: Backend, call: Call, options: JudgeOptions) -> Dict[str, Any]:
+def judge(backend: Backend, call: Call, options: JudgeOptions) -> dict[str, Any]:
     """Run a call through the oracle; the report's JSON value (docs/architecture.md), less what the worker adds."""
     judgement = Judgement()
     try:
         program = backend.prepare(call)
-    except Refused as error:
+    except RefusedError as error:
         judgement.status = "rejected"
         judgement.doubt(f"refused: {_line(str(error))}")
         return judgement.to_json()
     except ModeError as error:
         _reject(judgement, error)
         return judgement.to_json()
-    _Trial(backend, call, options, program, judgement).run()
+    try:
+        _Trial(backend, call, options, program, judgement).run()
+    except OutOfTimeError:
+        judgement.doubt(f"time: the call took more than {options.seconds:g} s")
     return judgement.to_json()
 
 
@@ -80,12 +84,12 @@ class _Trial:
         self.program = program
         self.hash = int(call_hash(call)[:8], 16)
         self.random = np.random.RandomState((self.hash + options.seed) % 2**32)
-        self.deadline = time.perf_counter() + options.seconds
+        self.deadline = time.thread_time() + options.seconds
         self.conventions = Conventions.of(backend.name)
         self.precision = PRECISIONS.get(program.lowest, PRECISIONS["float64"])
         self.convention = self.conventions.of_api(call.api)
         self.deterministic = True
-        self.contract: Optional[str] = None
+        self.contract: str | None = None
 
     def run(self) -> None:
         """Judge; what is found goes to the judgement."""
@@ -104,7 +108,7 @@ class _Trial:
 
     # -- order 0 -------------------------------------------------------------------------------------------------
 
-    def _direct_twice(self) -> Optional[Primal]:
+    def _direct_twice(self) -> Primal | None:
         try:
             first = self.program.direct()
         except ModeError as error:
@@ -131,13 +135,16 @@ class _Trial:
 
     # -- orders ≥ 1 ----------------------------------------------------------------------------------------------
 
-    def _precise_level(self, level: Level) -> Optional[Level]:
+    def _precise_level(self, level: Level) -> Level | None:
         """The same level of the same (rounded) inputs in float64; None if the call does not run there."""
         try:
             program = self.backend.prepare(self.call, precise=True)
             primal = program.direct()
-        except (Refused, ModeError):
+        except (RefusedError, ModeError):
             self.judgement.doubt("no reference: the call does not run in float64")
+            return None
+        if program.lowest not in _PRECISE:
+            self.judgement.doubt(f"no reference: the call rounds to {program.lowest} by itself")
             return None
         if [value.shape for value in primal.values] != [value.shape for value in self.program.direct().values]:
             self.judgement.doubt("no reference: another result in float64")
@@ -163,12 +170,12 @@ class _Trial:
         outputs = codomain.flatten(primal.values)
         u = draw(random, np.ones(codomain.size))
         u = np.where(np.isfinite(outputs), u, 0.0)
-        return Level(RealFunction(function, domain, codomain), x, u, project(draw(random, x)), project)
+        return Level(RealFunction(function, domain, codomain, self.deadline), x, u, project(draw(random, x)), project)
 
-    def _climb(self, level: Level, primal: Primal, precise: Optional[Level]) -> None:
+    def _climb(self, level: Level, primal: Primal, precise: Level | None) -> None:
         """Judge order after order, as long as the order below gave something to differentiate."""
-        unavailable: Dict[str, Any] = {}
-        below: Optional[Readings] = None
+        unavailable: dict[str, Any] = {}
+        below: Readings | None = None
         for order in range(1, self.options.order + 1):
             readings = read_all(level, unavailable)
             self._note_problems(order, readings)
@@ -200,12 +207,12 @@ class _Trial:
         """Whether the next order would only repeat what this one found, or time is up."""
         if any(finding.order <= order and finding.kind != "precision" for finding in self.judgement.findings):
             return True
-        if time.perf_counter() > self.deadline:
+        if time.thread_time() > self.deadline:
             self.judgement.doubt(f"time: order {order + 1} left out")
             return True
         return False
 
-    def _judge_level(self, level: Level, readings: Readings, precise: Optional[Level]) -> None:
+    def _judge_level(self, level: Level, readings: Readings, precise: Level | None) -> None:
         if precise is None:
             if self.program.lowest not in _PRECISE:
                 return
@@ -216,9 +223,11 @@ class _Trial:
             judge_values(level, readings, self.judgement, self._excuse(level))
             self._transforms(level, readings)
             return
-        judge_low_level(level, readings, precise, self.precision, self.program.lowest, self.judgement, self._excuse(level))
+        judge_low_level(
+            level, readings, precise, self.precision, self.program.lowest, self.judgement, self._excuse(level)
+        )
 
-    def _excuse(self, level: Level) -> Optional[str]:
+    def _excuse(self, level: Level) -> str | None:
         """Why a differing derivative of this API is no bug, by a documented convention."""
         if self.contract is not None:
             return f"convention: {self.contract}"
@@ -232,7 +241,7 @@ class _Trial:
             return None
         return f"convention: {label}: {reason}"
 
-    def _declared(self, level: Level, readings: Readings, primal: Primal, precise: Optional[Level]) -> Any:
+    def _declared(self, level: Level, readings: Readings, primal: Primal, precise: Level | None) -> Any:
         """Leave out of u the outputs that the library declares not differentiable, if it differentiates others."""
         reverse = readings.given.get("reverse")
         if reverse is None or not isinstance(reverse.result.raw, Pullback):
@@ -297,7 +306,9 @@ class _Trial:
         spread = self._output_spread(space, b)
         worst = largest(discrepancy(a, b, 64 * eps, 64 * eps * scale + 16 * spread))
         if worst <= 1:
-            self.judgement.doubt("ill-conditioned: outputs differ between modes by what a rounding of the input explains")
+            self.judgement.doubt(
+                "ill-conditioned: outputs differ between modes by what a rounding of the input explains"
+            )
             return
         index = int(np.argmax(discrepancy(a, b, 64 * eps, 64 * eps * scale + 16 * spread)))
         values = {"direct": float(b[index]), mode: float(a[index])}
@@ -389,7 +400,12 @@ class _Trial:
         if found > 1 and np.isfinite(tape.number):
             values = {"rr": tape.number, "func_rr": number}
             self.judgement.add(
-                "transform", "func_rr", 2, "the functional transforms' second derivative differs from the tape's", found, values
+                "transform",
+                "func_rr",
+                2,
+                "the functional transforms' second derivative differs from the tape's",
+                found,
+                values,
             )
 
 

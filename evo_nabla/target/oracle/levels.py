@@ -11,12 +11,13 @@ x ↦ Jv, which gives the same number once the part ⟨u̇, Jv⟩ of the directi
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, NamedTuple
 
 import numpy as np
 
-from ..backends.protocol import ModeError
-from ..observers import enter
+from evo_nabla.target.backends.protocol import ModeError
+from evo_nabla.target.observers import enter
+
 from .numerical import Estimate, quick
 from .space import Pulled, Pushed, RealFunction, Vector
 
@@ -30,7 +31,7 @@ class Reading(NamedTuple):
     number: float
     terms: float
     vector: Vector
-    result: Union[Pulled, Pushed]
+    result: Pulled | Pushed
 
 
 class Problem(NamedTuple):
@@ -67,18 +68,18 @@ class Level:
     """A function f at a point x with cotangent u and tangent v; `below` is the level whose gradient f is."""
 
     def __init__(
-        self, function: RealFunction, x: Vector, u: Vector, v: Vector, project: Project, below: Optional[Level] = None
+        self, function: RealFunction, x: Vector, u: Vector, v: Vector, project: Project, below: Level | None = None
     ) -> None:
         self.function, self.x, self.u, self.v = function, x, u, v
         self.project, self.below = project, below
         self.order: int = 1 if below is None else below.order + 1
         self.inner = "r" * (self.order - 1)
-        self._mixed: Optional[RealFunction] = None
+        self._mixed: RealFunction | None = None
         # Outputs that are not finite have no weight in u, yet 0 · ∞ spoils what reverse mode makes of them.
         self.masked: bool = below.masked if below is not None else not bool(np.all(u))
 
     @property
-    def modes(self) -> Tuple[str, ...]:
+    def modes(self) -> tuple[str, ...]:
         """The analytic modes of this order."""
         if self.below is None:
             return ("reverse", "forward")
@@ -90,7 +91,7 @@ class Level:
         """The name of the numerical mode of this order."""
         return mode_name("n", self.inner)
 
-    def at(self, x: Vector, u: Optional[Vector] = None, v: Optional[Vector] = None) -> Level:
+    def at(self, x: Vector, u: Vector | None = None, v: Vector | None = None) -> Level:
         """The same level at another point, along other directions if given."""
         u, v = self.u if u is None else u, self.v if v is None else v
         other = Level(self.function, x, u, v, self.project, self.below)
@@ -149,14 +150,14 @@ class Level:
 class Readings(NamedTuple):
     """All analytic modes of a level."""
 
-    given: Dict[str, Reading]
-    problems: Dict[str, Problem]
+    given: dict[str, Reading]
+    problems: dict[str, Problem]
 
 
-def read_all(level: Level, unavailable: Dict[str, Problem]) -> Readings:
+def read_all(level: Level, unavailable: dict[str, Problem]) -> Readings:
     """Read every analytic mode; a mode built on one that failed below is not tried again."""
-    given: Dict[str, Reading] = {}
-    problems: Dict[str, Problem] = {}
+    given: dict[str, Reading] = {}
+    problems: dict[str, Problem] = {}
     for mode in level.modes:
         known = _known_problem(mode, unavailable) if level.below is not None else None
         if known is not None:
@@ -169,9 +170,9 @@ def read_all(level: Level, unavailable: Dict[str, Problem]) -> Readings:
     return Readings(given, problems)
 
 
-def _known_problem(mode: str, unavailable: Dict[str, Problem]) -> Optional[Problem]:
+def _known_problem(mode: str, unavailable: dict[str, Problem]) -> Problem | None:
     """The problem of the mode's inner part, or of its outer mode at first order, if that failed already."""
-    names: List[str] = [mode[1:] if len(mode) > 2 else {"r": "reverse", "f": "forward"}[mode[1]]]
+    names: list[str] = [mode[1:] if len(mode) > 2 else {"r": "reverse", "f": "forward"}[mode[1]]]
     names.append({"r": "reverse", "f": "forward"}[mode[0]])
     for name in names:
         if name in unavailable:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional
-
 import numpy as np
 
-from ..backends.protocol import ModeError
+from evo_nabla.target.backends.protocol import ModeError
+
 from .compare import Precision, discrepancy, largest
 from .investigate import noise, perturbed
 from .levels import Level, Reading, Readings, read_all
@@ -25,7 +24,7 @@ def judge_low_level(
     precision: Precision,
     dtype: str,
     judgement: Judgement,
-    excuse: Optional[str],
+    excuse: str | None,
 ) -> None:
     """Compare every analytic mode with the same mode in float64, vector by vector."""
     both = read_all(precise, {})
@@ -58,7 +57,7 @@ def judge_low_level(
     _judge_bounded(level, readings, precise, references, off, precision, dtype, judgement)
 
 
-def _references(precise: Dict[str, Reading], given: Dict[str, Reading]) -> Dict[str, Reading]:
+def _references(precise: dict[str, Reading], given: dict[str, Reading]) -> dict[str, Reading]:
     return {
         mode: precise[mode]
         for mode, reading in given.items()
@@ -66,17 +65,17 @@ def _references(precise: Dict[str, Reading], given: Dict[str, Reading]) -> Dict[
     }
 
 
-def _references_agree(references: Dict[str, Reading]) -> bool:
+def _references_agree(references: dict[str, Reading]) -> bool:
     numbers = [reading.number for reading in references.values()]
     terms = max((r.terms for r in references.values() if np.isfinite(r.terms)), default=0.0)
     return all(float(discrepancy(numbers[0], other, 1e-6, 1e-9 * terms)) <= 1 for other in numbers[1:])
 
 
-def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Optional[Vector]) -> float:
+def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Vector | None) -> float:
     """The largest discrepancy of an entry; values beyond the dtype's range may be infinite, below it zero."""
     expected = reference.vector
     with np.errstate(all="ignore"):
-        error: "float | Vector" = 8 * precision.smallest
+        error: float | Vector = 8 * precision.smallest
         if noises is not None:
             error = error + noises
         found = discrepancy(reading.vector, expected, precision.tolerance, error)
@@ -88,8 +87,8 @@ def _compare(reading: Reading, reference: Reading, precision: Precision, noises:
 def _judge_unbounded(
     level: Level,
     readings: Readings,
-    references: Dict[str, Reading],
-    unbounded: List[str],
+    references: dict[str, Reading],
+    unbounded: list[str],
     precision: Precision,
     dtype: str,
     judgement: Judgement,
@@ -110,7 +109,7 @@ def _judge_unbounded(
     judgement.add("nonfinite", "+".join(unbounded), level.order, message, values=values)
 
 
-def _comfortable(level: Level, references: Dict[str, Reading], precision: Precision) -> bool:
+def _comfortable(level: Level, references: dict[str, Reading], precision: Precision) -> bool:
     largest_safe = precision.largest**_COMFORT_EXPONENT
     vectors = [level.x, *(reference.vector for reference in references.values())]
     for vector in vectors:
@@ -124,8 +123,8 @@ def _judge_bounded(
     level: Level,
     readings: Readings,
     precise: Level,
-    references: Dict[str, Reading],
-    off: Dict[str, float],
+    references: dict[str, Reading],
+    off: dict[str, float],
     precision: Precision,
     dtype: str,
     judgement: Judgement,

@@ -10,11 +10,12 @@ the function itself are is measured (J. J. Moré and S. M. Wild, "Estimating com
 from __future__ import annotations
 
 import math
-from typing import Callable, List, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Callable, NamedTuple
 
 import numpy as np
 
-from ..backends.protocol import ModeError
+from evo_nabla.target.backends.protocol import ModeError
 
 Vector = np.ndarray
 Evaluate = Callable[[Vector], Vector]
@@ -41,7 +42,7 @@ class Estimate(NamedTuple):
     error: Vector
     finite: Vector
 
-    def along(self, u: Vector) -> Tuple[float, float]:
+    def along(self, u: Vector) -> tuple[float, float]:
         """⟨u, value⟩ and its error bar; NaN when an entry that u weighs has no value."""
         weighed = u != 0
         if not bool(np.all(self.finite[weighed])):
@@ -56,7 +57,9 @@ def _at(evaluate: Evaluate, x: Vector, size: int) -> Vector:
         return np.full(size, np.nan)
 
 
-def _differences(evaluate: Evaluate, x: Vector, v: Vector, steps: List[float], size: int) -> Tuple[List[Vector], Vector]:
+def _differences(
+    evaluate: Evaluate, x: Vector, v: Vector, steps: list[float], size: int
+) -> tuple[list[Vector], Vector]:
     """Central differences at each step and the largest |f| met, for the rounding error."""
     found, largest = [], np.zeros(size)
     for h in steps:
@@ -92,10 +95,10 @@ def noise_of(samples: Sequence[Vector]) -> Vector:
         size = np.abs(samples[0])
         large = size > _LARGE_ENTRY * np.max(size, initial=0.0)
         relative = np.max(np.where(large & np.isfinite(sigma), sigma / size, 0.0), initial=0.0)
-        return np.fmax(sigma, relative * size)
+        return np.asarray(np.fmax(sigma, relative * size))
 
 
-def noise_points(x: Vector, v: Vector, step: float) -> List[Vector]:
+def noise_points(x: Vector, v: Vector, step: float) -> list[Vector]:
     """Where to sample for `noise_of`: along v, beside x and not at it, for x may lie on a branch of its own."""
     return [x + i * step * v for i in range(1, _NOISE_POINTS + 1)]
 
@@ -108,7 +111,7 @@ def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
     error = np.full(size, np.inf)
     with np.errstate(all="ignore"):
         differences, largest = _differences(evaluate, x, v, steps, size)
-        previous: List[Vector] = []
+        previous: list[Vector] = []
         for level, difference in enumerate(differences):
             row = [difference]
             for column in range(1, min(level, _LADDER_COLUMNS) + 1):

@@ -8,13 +8,13 @@ truncated power-series arithmetic (A. Griewank and A. Walther, Evaluating Deriva
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional
+from typing import Any, Callable
 
 import numpy as np
 
 from evo_nabla.call import Call, TensorArgument
+from evo_nabla.target.backends.protocol import ModeError
 
-from ..backends.protocol import ModeError
 from .compare import discrepancy, largest
 from .levels import Level, Readings
 from .space import Vector
@@ -31,7 +31,7 @@ _SMALLEST, _LARGEST = 1e-300, 1.79e308
 class Series:
     """Taylor coefficients c[k] = f⁽ᵏ⁾(x)/k! of a function of x, entry by entry, in long double."""
 
-    def __init__(self, coefficients: List[Array]) -> None:
+    def __init__(self, coefficients: list[Array]) -> None:
         self.c = coefficients
 
     @classmethod
@@ -53,7 +53,7 @@ class Series:
         return Series([_total([self.c[j] * other.c[k - j] for j in range(k + 1)]) for k in range(_TERMS)])
 
     def __truediv__(self, other: Series) -> Series:
-        quotient: List[Array] = []
+        quotient: list[Array] = []
         for k in range(_TERMS):
             known = _total([quotient[j] * other.c[k - j] for j in range(k)]) if k else _LONG(0)
             quotient.append((self.c[k] - known) / other.c[0])
@@ -63,7 +63,7 @@ class Series:
         """This series plus a constant."""
         return Series([self.c[0] + _LONG(constant), *self.c[1:]])
 
-    def times(self, constant: Array) -> Series:
+    def times(self, constant: Any) -> Series:
         """This series times a constant."""
         return Series([a * constant for a in self.c])
 
@@ -72,7 +72,7 @@ class Series:
         return Series([np.where(condition, a, b) for a, b in zip(self.c, other.c)])
 
 
-def _total(terms: List[Array]) -> Array:
+def _total(terms: list[Array]) -> Array:
     result = terms[0]
     for term in terms[1:]:
         result = result + term
@@ -115,8 +115,7 @@ def _log(a: Series) -> Series:
 def _sigmoid(x: Series) -> Series:
     small = _exp(-x.where(x.c[0] >= 0, -x))
     right = _one(x) / small.plus(1.0)
-    # For negative x the series of exp(x)/(1 + exp(x)) is written out: `small` above is exp(−|x|) with the sign of −|x|'s
-    # slope, so build it anew.
+    # For negative x, exp(x)/(1 + exp(x)): `small` has the slope of exp(−|x|), so build it anew.
     rising = _exp(x.where(x.c[0] < 0, x.times(_LONG(0))))
     left = rising / rising.plus(1.0)
     return right.where(x.c[0] >= 0, left)
@@ -197,7 +196,7 @@ _PI = _LONG("3.14159265358979323846264338327950288")
 
 # Names are an API's last part in lower case without underscores, so that one table serves functions, methods, modules
 # and libraries: LogSigmoid, logsigmoid and log_sigmoid are one function.
-_FUNCTIONS: Dict[str, Callable[[Series], Series]] = {
+_FUNCTIONS: dict[str, Callable[[Series], Series]] = {
     "exp": _exp,
     "exp2": lambda x: _exp(x.times(_LN2)),
     "expm1": _chain(_exp, np.expm1),
@@ -234,7 +233,7 @@ _FUNCTIONS: Dict[str, Callable[[Series], Series]] = {
 _LIBRARIES = ("torch", "jax", "tensorflow", "oneflow")
 
 
-def _function_of(call: Call) -> Optional[Callable[[Series], Series]]:
+def _function_of(call: Call) -> Callable[[Series], Series] | None:
     """The elementary function that a call computes entry by entry, if it is one: a single real float64 tensor."""
     if call.api.partition(".")[0] not in _LIBRARIES or call.kwargs or len(call.args) != 1:
         return None
@@ -282,10 +281,9 @@ def _derivative(level: Level, mode: str, readings: Readings, inputs: int) -> Vec
     """
     weight = level.v[:inputs] if mode == "forward" else level.u if level.below is None else level.x[inputs:] * level.u
     vector = readings.given[mode].vector
-    if level.below is None or np.all(level.x[inputs:] != 0):
-        if np.all(weight != 0):
-            with np.errstate(all="ignore"):
-                return np.asarray(vector[:inputs] / weight)
+    if (level.below is None or np.all(level.x[inputs:] != 0)) and np.all(weight != 0):
+        with np.errstate(all="ignore"):
+            return np.asarray(vector[:inputs] / weight)
     if mode == "rf":
         return np.full(inputs, np.nan)
     ones = np.ones(level.u.size)

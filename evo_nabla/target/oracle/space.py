@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence
+import math
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.protocol import Arrays, Description, Function, Pullback, Pushforward
+from evo_nabla.target.backends.protocol import Arrays, Description, Function, Pullback, Pushforward
 
 Vector = np.ndarray  # float64, one axis
 
 
 class _Part(NamedTuple):
-    shape: tuple
+    shape: tuple[int, ...]
     dtype: np.dtype
     start: int
     stop: int
@@ -23,7 +26,7 @@ class Space:
     """The real vector space of a list of arrays with given shapes and storage dtypes."""
 
     def __init__(self, like: Sequence[np.ndarray]) -> None:
-        self.parts: List[_Part] = []
+        self.parts: list[_Part] = []
         start = 0
         for array in like:
             is_complex = array.dtype.kind == "c"
@@ -34,7 +37,7 @@ class Space:
         self.is_complex = any(part.is_complex for part in self.parts)
         self._single = len(self.parts) == 1 and self.parts[0].dtype == np.float64
 
-    def flatten(self, arrays: Sequence[Optional[np.ndarray]]) -> Vector:
+    def flatten(self, arrays: Sequence[np.ndarray | None]) -> Vector:
         """One float64 vector of all entries; None stands for zeros."""
         if self._single and arrays[0] is not None:
             return np.array(arrays[0], dtype=np.float64).reshape(-1)
@@ -91,38 +94,50 @@ class Pushed(NamedTuple):
     raw: Pushforward
 
 
-class RealFunction:
-    """A Function as a map f: ℝⁿ → ℝᵐ. Its methods raise ModeError as the Function's do."""
+class OutOfTimeError(Exception):
+    """The time for one call is over; what was not compared yet stays so."""
 
-    def __init__(self, function: Function, domain: Space, codomain: Space) -> None:
-        self.function, self.domain, self.codomain = function, domain, codomain
+
+class RealFunction:
+    """A Function as a map f: ℝⁿ → ℝᵐ. Its methods raise ModeError as the Function's do, and OutOfTimeError after the
+    deadline (of time.thread_time)."""
+
+    def __init__(self, function: Function, domain: Space, codomain: Space, deadline: float = math.inf) -> None:
+        self.function, self.domain, self.codomain, self.deadline = function, domain, codomain, deadline
+
+    def _check_time(self) -> None:
+        if time.thread_time() > self.deadline:
+            raise OutOfTimeError
 
     def value(self, x: Vector) -> Vector:
         """f(x)."""
+        self._check_time()
         return self.codomain.flatten(self.function.value(self.domain.unflatten(x)))
 
     def pull(self, x: Vector, u: Vector) -> Pulled:
         """f(x) and Jᵀu."""
+        self._check_time()
         raw = self.function.pull(self.domain.unflatten(x), self.codomain.unflatten(u))
         return Pulled(self.codomain.flatten(raw.values), self.domain.flatten(raw.gradients), raw)
 
     def push(self, x: Vector, v: Vector) -> Pushed:
         """f(x) and Jv."""
+        self._check_time()
         raw = self.function.push(self.domain.unflatten(x), self.domain.unflatten(v))
         return Pushed(self.codomain.flatten(raw.values), self.codomain.flatten(raw.tangents), raw)
 
     def reverse(self) -> RealFunction:
         """(x, u) ↦ Jᵀu: ℝⁿ⁺ᵐ → ℝⁿ."""
         return RealFunction(
-            self.function.reverse(len(self.codomain.parts)), self.domain + self.codomain, self.domain
+            self.function.reverse(len(self.codomain.parts)), self.domain + self.codomain, self.domain, self.deadline
         )
 
     def forward(self, v: Vector) -> RealFunction:
         """x ↦ Jv: ℝⁿ → ℝᵐ."""
-        return RealFunction(self.function.forward(self.domain.unflatten(v)), self.domain, self.codomain)
+        return RealFunction(self.function.forward(self.domain.unflatten(v)), self.domain, self.codomain, self.deadline)
 
 
-def same_metadata(expected: Sequence[Description], found: Sequence[Optional[Description]]) -> Optional[str]:
+def same_metadata(expected: Sequence[Description], found: Sequence[Description | None]) -> str | None:
     """What differs in shape, dtype or device, in words; None when nothing does. A missing entry is no difference."""
     if len(expected) != len(found):
         return f"{len(found)} tensors instead of {len(expected)}"

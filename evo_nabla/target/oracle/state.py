@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.protocol import ModeError, Program
+from evo_nabla.target.backends.protocol import ModeError, Program
+
 from .compare import discrepancy, largest
 from .levels import Level
 from .space import Space
@@ -35,5 +36,9 @@ def judge_replay(program: Program, judgement: Judgement, level: Level) -> None:
         index = int(np.argmax(discrepancy(a, b, 1e-6)))
         values = {"direct": float(b[index]), "in place": float(a[index])}
         judgement.add(
-            "stale", "direct", 0, "the input was changed in place, and the object returned its earlier result", values=values
+            "stale",
+            "direct",
+            0,
+            "the input was changed in place, and the object returned its earlier result",
+            values=values,
         )

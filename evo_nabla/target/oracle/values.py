@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import numpy as np
 
-from ..backends.protocol import ModeError, Pullback
+from evo_nabla.target.backends.protocol import ModeError, Pullback
+
 from .compare import NUMERICAL, discrepancy, largest
 from .investigate import Nature, Pair, compare_all, condition, moved_points, nature, noise, suspects, unit
 from .levels import Level, Readings, read_all
@@ -21,7 +22,7 @@ _NEGLIGIBLE_ERROR = 1e-9
 _JACOBIAN_SIZE = 24
 
 
-def judge_values(level: Level, readings: Readings, judgement: Judgement, excuse: Optional[str]) -> None:
+def judge_values(level: Level, readings: Readings, judgement: Judgement, excuse: str | None) -> None:
     """Compare the level's modes with each other and with differences, and note what comes of it."""
     if level.u.size and not np.any(level.u):
         judgement.doubt("non-finite output")
@@ -56,7 +57,7 @@ def _note_numbers(level: Level, readings: Readings, estimate: Estimate, judgemen
     judgement.values[level.numerical] = estimate.along(level.u)[0]
 
 
-def _judge_without_quick(level: Level, readings: Readings, judgement: Judgement, excuse: Optional[str]) -> None:
+def _judge_without_quick(level: Level, readings: Readings, judgement: Judgement, excuse: str | None) -> None:
     """The analytic modes agree but the quick differences were too coarse to confirm them."""
     found = nature(level)
     if found.edge or found.kink:
@@ -73,7 +74,7 @@ def _judge_without_quick(level: Level, readings: Readings, judgement: Judgement,
 
 
 def _explain(
-    level: Level, readings: Readings, judgement: Judgement, excuse: Optional[str], found: Nature, moved: bool = False
+    level: Level, readings: Readings, judgement: Judgement, excuse: str | None, found: Nature, moved: bool = False
 ) -> None:
     judgement.values[level.numerical] = found.estimate.along(level.u)[0]
     if found.kink or (found.edge and not found.kink):
@@ -105,13 +106,13 @@ def _explain(
     _report(level, readings, judgement, found, pairs, moved)
 
 
-def _judge_nearby(
-    level: Level, readings: Readings, judgement: Judgement, excuse: Optional[str], found: Nature
-) -> None:
+def _judge_nearby(level: Level, readings: Readings, judgement: Judgement, excuse: str | None, found: Nature) -> None:
     """At a kink or an edge the modes may follow different conventions: judge at a smooth point nearby instead."""
     word = "kink" if found.kink else "edge"
     agree = not any(pair.discrepancy > 1 for pair in compare_all(level, readings.given, None))
-    judgement.doubt(f"{word}: {'the modes agree on a convention' if agree else 'the modes follow different conventions'}")
+    judgement.doubt(
+        f"{word}: {'the modes agree on a convention' if agree else 'the modes follow different conventions'}"
+    )
     for nearby in moved_points(level):
         try:
             again = read_all(nearby, {})
@@ -135,13 +136,13 @@ def _judge_nearby(
 
 
 def _report(
-    level: Level, readings: Readings, judgement: Judgement, found: Nature, pairs: List[Pair], moved: bool
+    level: Level, readings: Readings, judgement: Judgement, found: Nature, pairs: list[Pair], moved: bool
 ) -> None:
     number, bar = found.estimate.along(level.u)
     values = {mode: reading.number for mode, reading in readings.given.items()}
     values[level.numerical] = number
     unbounded = [mode for mode, reading in readings.given.items() if not np.isfinite(reading.number)]
-    detail: Dict[str, Any] = {"error_bar": bar}
+    detail: dict[str, Any] = {"error_bar": bar}
     if moved:
         detail["moved_to"] = level.x.tolist() if level.x.size <= 64 else "a nearby point"
     if unbounded:
@@ -158,11 +159,11 @@ def _report(
     judgement.add(kind, suspect, level.order, message, worst, values, detail)
 
 
-def _verb(modes: List[str], verb: str = "give") -> str:
+def _verb(modes: list[str], verb: str = "give") -> str:
     return f"{' and '.join(modes)} {verb}{'s' if len(modes) == 1 else ''}"
 
 
-def _missing(level: Level, readings: Readings, outside: List[str]) -> bool:
+def _missing(level: Level, readings: Readings, outside: list[str]) -> bool:
     """Whether the suspect is reverse mode, and an input for which it gave no gradient at all explains the gap."""
     if "reverse" not in outside:
         return False
@@ -177,18 +178,15 @@ def _missing(level: Level, readings: Readings, outside: List[str]) -> bool:
     return largest(discrepancy(readings.given["reverse"].number, number, NUMERICAL, bar)) <= 1
 
 
-def _worst_entries(level: Level, readings: Readings) -> Dict[str, Any]:
+def _worst_entries(level: Level, readings: Readings) -> dict[str, Any]:
     """Full Jacobians by reverse mode and by differences, to say which entry differs; small first-order calls only."""
     inputs, outputs = level.x.size, level.u.size
     if level.order != 1 or "reverse" not in readings.given or max(inputs, outputs) > _JACOBIAN_SIZE:
         return {}
-    rows, columns = [], []
     try:
-        for index in range(outputs):
-            rows.append(level.function.pull(level.x, unit(outputs, index)).gradient)
-        for index in range(inputs):
-            probe = Level(level.function, level.x, level.u, unit(inputs, index), level.project)
-            columns.append(probe.estimate().value)
+        rows = [level.function.pull(level.x, unit(outputs, index)).gradient for index in range(outputs)]
+        probes = (Level(level.function, level.x, level.u, unit(inputs, i), level.project) for i in range(inputs))
+        columns = [probe.estimate().value for probe in probes]
     except ModeError:
         return {}
     analytic, numerical = np.array(rows), np.array(columns).T

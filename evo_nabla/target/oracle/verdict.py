@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 # Which finding speaks for the call when there are several: the lower, the more severe.
 SEVERITY = (
@@ -29,9 +29,9 @@ class Finding(NamedTuple):
     suspect: str
     order: int
     discrepancy: float
-    values: Dict[str, float]
+    values: dict[str, float]
     message: str
-    detail: Dict[str, Any]
+    detail: dict[str, Any]
 
 
 class Judgement:
@@ -39,10 +39,10 @@ class Judgement:
 
     def __init__(self) -> None:
         self.status = "ok"
-        self.findings: List[Finding] = []
-        self.reasons: List[str] = []
-        self.modes: Dict[str, str] = {}
-        self.values: Dict[str, float] = {}
+        self.findings: list[Finding] = []
+        self.reasons: list[str] = []
+        self.modes: dict[str, str] = {}
+        self.values: dict[str, float] = {}
         self.discrepancy = 0.0
         self.differentiated = False
 
@@ -53,8 +53,8 @@ class Judgement:
         order: int,
         message: str,
         discrepancy: float = math.inf,
-        values: Optional[Dict[str, float]] = None,
-        detail: Optional[Dict[str, Any]] = None,
+        values: dict[str, float] | None = None,
+        detail: dict[str, Any] | None = None,
     ) -> None:
         """Note a finding."""
         self.findings.append(Finding(kind, suspect, order, discrepancy, values or {}, message, detail or {}))
@@ -69,7 +69,7 @@ class Judgement:
         if math.isfinite(discrepancy):
             self.discrepancy = max(self.discrepancy, discrepancy)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The report's JSON value, with non-finite numbers as objects."""
         self.findings.sort(key=lambda finding: (finding.order, _RANK.get(finding.kind, len(_RANK))))
         if self.findings:
@@ -91,7 +91,7 @@ class Judgement:
         }
 
 
-def _finding_json(finding: Finding) -> Dict[str, Any]:
+def _finding_json(finding: Finding) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "suspect": finding.suspect,
