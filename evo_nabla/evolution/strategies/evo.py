@@ -32,8 +32,8 @@ STACKING = 0.4
 MOST_STACKED = 4
 # An improving numeric step is taken again, longer, with this chance.
 PERSISTENCE = 0.35
-# A parent whose modes disagree a little is refined with this chance, besides what the operator earns: a slope is climbed
-# in many steps, of which most are too small to earn anything by themselves.
+# A parent whose modes disagree a little is refined with this chance, besides what the operator earns: a slope is
+# climbed in many steps, of which most are too small to earn anything by themselves.
 REFINEMENT = 0.1
 # Attempts to make one child that is new; an operator with nothing to change costs an attempt.
 ATTEMPTS = 12
