@@ -48,7 +48,7 @@ def judge_low_level(
         judgement.doubt(excuse)
         return
     if not _references_agree(references):
-        judgement.doubt("no reference: the float64 modes disagree")
+        judgement.doubt("no reference: the float64 modes disagree, or are not finite")
         return
     unbounded = [mode for mode in off if not np.all(np.isfinite(readings.given[mode].vector))]
     if unbounded:
@@ -68,7 +68,7 @@ def _references(precise: dict[str, Reading], given: dict[str, Reading]) -> dict[
 def _references_agree(references: dict[str, Reading]) -> bool:
     numbers = [reading.number for reading in references.values()]
     terms = max((r.terms for r in references.values() if np.isfinite(r.terms)), default=0.0)
-    return all(float(discrepancy(numbers[0], other, 1e-6, 1e-9 * terms)) <= 1 for other in numbers[1:])
+    return all(np.isfinite(numbers)) and all(float(discrepancy(numbers[0], other, 1e-6, 1e-9 * terms)) <= 1 for other in numbers[1:])
 
 
 def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Vector | None) -> float:
@@ -149,7 +149,9 @@ def _judge_bounded(
     right = [mode for mode in given if mode not in off]
     witnesses = " and ".join([*right, "float64"])
     message = f"{' and '.join(still)} in {dtype} disagree{'s' if len(still) == 1 else ''} with {witnesses}"
-    judgement.add("gradient", "+".join(still), level.order, message, max(still.values()), values)
+    # Modes that share a formula share its rounding: all of them together tell of precision, one alone of a fault.
+    kind = "precision" if not right and len(still) > 1 else "gradient"
+    judgement.add(kind, "+".join(still), level.order, message, max(still.values()), values)
 
 
 def _unstable(level: Level, precise: Level, precision: Precision) -> bool:

@@ -28,6 +28,8 @@ _FIRST_LEVELS = 3
 _LADDER_FIRST = 2.0**-4
 _LADDER_LEVELS = 22
 _LADDER_COLUMNS = 5
+# Where truncation is negligible and rounding not yet large.
+_FINE_FIRST, _FINE_LAST = 2.0**-14, 2.0**-20
 _NOISE_STEP = 2.0**-14
 _NOISE_POINTS = 7
 _LARGE_ENTRY = 1e-3
@@ -123,7 +125,21 @@ def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
                 best = np.where(better, row[column], best)
                 error = np.where(better, bar, error)
             previous = row
+        rounding = 4 * _EPS * largest + _NOISE_FACTOR * sigma
+        fine = [(d, rounding / h) for d, h in zip(differences, steps) if _FINE_LAST <= h <= _FINE_FIRST]
+        best, error = _confirm_finely(best, error, fine)
     return Estimate(best, error, np.isfinite(error))
+
+
+def _confirm_finely(best: Vector, error: Vector, fine: list[tuple[Vector, Vector]]) -> tuple[Vector, Vector]:
+    """Replace an entry that most fine differences contradict: across jumps, coarse ones can agree by accident."""
+    gaps = np.array([np.abs(difference - best) - bar for difference, bar in fine])
+    contradicted = np.median(gaps, axis=0) > np.maximum(error, 1e-6 * np.abs(best))
+    values = np.array([difference for difference, _ in fine])
+    middle = np.median(values, axis=0)
+    # The spread without the outer quarters: one fine step may still reach across a jump.
+    low, high = np.percentile(values, (25, 75), axis=0)
+    return np.where(contradicted, middle, best), np.where(contradicted, high - low + fine[-1][1], error)
 
 
 class Sides(NamedTuple):
@@ -157,6 +173,6 @@ def sides(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Sides:
         big = (gaps[0] > bars[0]) & (gaps[1] > bars[1]) & (gaps[2] > bars[2])
         lasting = gaps[2] > 0.3 * gaps[0]
         # A jump that is symmetric in x shows in no gap, but its slopes grow as 1/h.
-        jump = (slopes[2] > 64 * slopes[0]) & (slopes[2] > 64 * np.abs(here))
+        jump = (slopes[2] > 8 * slopes[1]) & (slopes[1] >= slopes[0]) & (slopes[2] * 2.0**-17 > 1e-10 * np.abs(here))
         edge = ~(np.isfinite(ahead) & np.isfinite(behind))
     return Sides(ahead, behind, ((big & lasting) | jump) & ~edge, edge)
