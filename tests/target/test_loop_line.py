@@ -31,7 +31,9 @@ observer = LineObserver([sys.argv[1] + "/library"], [sys.argv[2]])
 observer.start()
 def drained(function, x):
     observer.begin()
+    observer.resume()
     function(x)
+    observer.pause()
     return observer.drain()
 steps = [
     drained(library.double, 1), drained(library.double, 2), drained(library.double, -1),

@@ -33,6 +33,7 @@ from evo_nabla.call import (
     materialise,
 )
 from evo_nabla.target.conventions import Conventions
+from evo_nabla.target.observers import pause, resume
 
 from .protocol import (
     Arrays,
@@ -419,12 +420,8 @@ class TorchProgram:
         if call.init is not None or is_module:
             if not inspect.isclass(target):
                 raise RefusedError(f"{call.api} takes no init: it is not a class")
-            try:
+            with backend.guard():
                 self._object = _Object(call.api, target, self._arguments, lambda: backend.seed(self._seed))
-            except (RefusedError, MemoryError):
-                raise
-            except Exception as error:
-                raise ModeError(*backend.classify(error)) from error
         self._target = target
         self._under_test = self._dtype_under_test(call)
         slots = self._arguments.leaf_slots
@@ -601,7 +598,7 @@ class TapeFunction(_BaseFunction):
 
     def value(self, xs: Sequence[np.ndarray]) -> Arrays:
         tensors = self.inputs(xs)
-        with self.backend.guard(), torch.enable_grad() if self.is_reversed else torch.no_grad():
+        with self.backend.quiet(), torch.enable_grad() if self.is_reversed else torch.no_grad():
             outputs = self.apply(tensors)
         return [_to_numpy(t) for t in outputs]
 
@@ -744,23 +741,31 @@ def _pushforward(outputs: Tensors, tangents: Sequence[Tensor | None]) -> Pushfor
 
 
 class _Guard:
-    """Times the library and turns its exceptions into ModeError."""
+    """Times the library, has it observed, and turns its exceptions into ModeError.
 
-    def __init__(self, backend: TorchBackend) -> None:
+    Repeated evaluations for differences are not observed: they run what the first ones ran.
+    """
+
+    def __init__(self, backend: TorchBackend, observed: bool) -> None:
         self._backend = backend
+        self._observed = observed
         self._since = 0.0
         self._depth = 0
 
     def __enter__(self) -> None:
         if self._depth == 0:
             self._since = time.perf_counter()
+            if self._observed:
+                resume()
         self._depth += 1
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._depth -= 1
         if self._depth == 0:
+            if self._observed:
+                pause()
             self._backend.clock.library += time.perf_counter() - self._since
-        if error is None or isinstance(error, ModeError) or not isinstance(error, Exception):
+        if error is None or isinstance(error, (ModeError, RefusedError)) or not isinstance(error, Exception):
             return
         raise ModeError(*self._backend.classify(error)) from error
 
@@ -777,7 +782,8 @@ class TorchBackend:
         self.modes: tuple[str, ...] = ("direct", "reverse", "forward", "numerical")
         self.conventions = Conventions.of("torch")
         self._generator = torch.default_generator
-        self._guard = _Guard(self)
+        self._guard = _Guard(self, observed=True)
+        self._quiet = _Guard(self, observed=False)
         self._default_dtype = torch.get_default_dtype()
         warnings.filterwarnings("ignore")
         torch.set_num_threads(1)
@@ -785,6 +791,10 @@ class TorchBackend:
     def guard(self) -> _Guard:
         """A context that times the library's work and classifies what it raises."""
         return self._guard
+
+    def quiet(self) -> _Guard:
+        """The same for evaluations that repeat earlier ones, without observing them."""
+        return self._quiet
 
     def classify(self, error: Exception) -> tuple[str, str]:
         """(problem, message) of an exception: "internal", "unsupported" or "raised"."""

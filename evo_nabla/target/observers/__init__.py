@@ -6,9 +6,11 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from .protocol import Observer
 
-__all__ = ["Observer", "Observers", "enter", "listen"]
+__all__ = ["Observer", "Observers", "enter", "listen", "pause", "resume"]
 
 _listeners: List[Callable[[str], object]] = []
+_resumed: List[Callable[[], None]] = []
+_paused: List[Callable[[], None]] = []
 
 
 def enter(mode: str) -> None:
@@ -23,6 +25,18 @@ def listen(listener: Callable[[str], object]) -> None:
     _listeners.append(listener)
 
 
+def resume() -> None:
+    """The backend is about to run the library's code for a mode that is measured."""
+    for observer in _resumed:
+        observer()
+
+
+def pause() -> None:
+    """The library's code has returned."""
+    for observer in _paused:
+        observer()
+
+
 class Observers:
     """The observers that a campaign asked for and this interpreter can offer."""
 
@@ -35,6 +49,8 @@ class Observers:
         for observer in self._active:
             observer.start()
             listen(observer.enter)
+            _resumed.append(observer.resume)
+            _paused.append(observer.pause)
 
     def _add(self, kind: str, packages: Sequence[str], folders: Sequence[str]) -> None:
         try:

@@ -41,6 +41,7 @@ class LineObserver:
         self._paths: Dict[int, str] = {}
         self._trace: Any = None
         self._tracing = False
+        self._disturbed = False
 
     def start(self) -> None:
         """Begin to trace this thread and those it starts."""
@@ -53,16 +54,26 @@ class LineObserver:
             self._database = sqlite3.connect(filename, uri=True)
 
     def begin(self) -> None:
-        """Trace from here on."""
+        """A call begins; tracing waits for `resume`."""
         self._tracing = True
-        sys.settrace(self._trace)
+
+    def resume(self) -> None:
+        """Trace from here on."""
+        if self._tracing:
+            sys.settrace(self._trace)
+
+    def pause(self) -> None:
+        """Trace no longer, from the frame that resumed: coverage.py's tracer counts calls and returns."""
+        if self._tracing:
+            self._disturbed = self._disturbed or sys.gettrace() is not self._trace
+            sys.settrace(None)
 
     def enter(self, mode: str) -> None:
         """Nothing: a drain for every mode would cost more than the mode itself."""
 
     def drain(self) -> List[str]:
         """Stop tracing; names of the lines never drained before, sorted."""
-        if self._tracing and sys.gettrace() is not self._trace:
+        if self._disturbed:
             self._start_afresh()
         sys.settrace(None)
         self._tracing = False
@@ -83,6 +94,7 @@ class LineObserver:
         self._coverage.stop()
         self._coverage.start()
         self._trace = sys.gettrace()
+        self._disturbed = False
 
     def _query(self, database: sqlite3.Connection) -> Iterator[Tuple[str, bytes]]:
         for number, bits in database.execute("select file_id, numbits from line_bits").fetchall():

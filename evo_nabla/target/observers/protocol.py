@@ -15,7 +15,15 @@ class Observer(Protocol):
         ...
 
     def begin(self) -> None:
-        """A call begins: measure until the next drain."""
+        """A call begins: from now to the next drain, `resume` and `pause` have effect."""
+        ...
+
+    def resume(self) -> None:
+        """The library's own code begins to run for this call: measure."""
+        ...
+
+    def pause(self) -> None:
+        """The library's code has returned to the oracle, which is not to be measured (nor slowed by it)."""
         ...
 
     def enter(self, mode: str) -> None:

@@ -68,7 +68,9 @@ def _references(precise: dict[str, Reading], given: dict[str, Reading]) -> dict[
 def _references_agree(references: dict[str, Reading]) -> bool:
     numbers = [reading.number for reading in references.values()]
     terms = max((r.terms for r in references.values() if np.isfinite(r.terms)), default=0.0)
-    return all(np.isfinite(numbers)) and all(float(discrepancy(numbers[0], other, 1e-6, 1e-9 * terms)) <= 1 for other in numbers[1:])
+    return all(np.isfinite(numbers)) and all(
+        float(discrepancy(numbers[0], other, 1e-6, 1e-9 * terms)) <= 1 for other in numbers[1:]
+    )
 
 
 def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Vector | None) -> float:
