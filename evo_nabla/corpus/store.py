@@ -208,7 +208,8 @@ class Store:
                 self._upsert(session, table, key, rows)
             for table, rows in added:
                 if rows:
-                    session.execute(insert(table), rows)
+                    # Core, not ORM: a first generation brings tens of thousands of features.
+                    session.execute(insert(Base.metadata.tables[table.__tablename__]), rows)
             if generation.widened:
                 session.execute(update(Entry), [{"hash": k, "features": n} for k, n in generation.widened.items()])
         for table, key, rows in changed:
