@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+import evo_nabla
 from evo_nabla.call import TensorArgument, call_from_json, materialise
 from evo_nabla.call.dtypes import DTYPES, INTEGER
 from evo_nabla.target import harvest
@@ -117,6 +121,38 @@ def test_the_same_wheel_gives_the_same_seeds(few: Any, seeds: tuple[list[Documen
     again: list[Document] = []
     harvest.harvest("torch", again.append)
     assert again == seeds[0]
+
+
+SAMPLED_ELSEWHERE = """
+import hashlib, json, sys
+sys.path.insert(0, sys.argv[1])
+from evo_nabla.target import harvest
+from evo_nabla.target.harvest import torch_harvest, torch_samples
+wanted = ("meshgrid", "nn.functional.rrelu", "nn.functional.dropout")
+infos = [info for info in torch_samples.operator_infos() if info.name in wanted]
+torch_samples.operator_infos, torch_samples.module_infos = lambda: infos, list
+torch_harvest.Harvest._by_hand = lambda self: iter(())
+found = []
+harvest.harvest("torch", found.append)
+print(len(found), hashlib.sha256(json.dumps(found).encode()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_neither_hashes_nor_stale_memory_show() -> None:
+    root = str(Path(evo_nabla.__file__).parents[1])
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", SAMPLED_ELSEWHERE, root],
+            env={**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    ]
+    assert int(runs[0].split()[0]) > 50
+    assert len(set(runs)) == 1
 
 
 def test_a_crash_costs_one_entry(few: Any, monkeypatch: pytest.MonkeyPatch) -> None:

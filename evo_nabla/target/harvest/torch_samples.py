@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import operator
 import random
 import re
@@ -49,11 +50,25 @@ def seed_everything(name: str) -> None:
     np.random.seed(number)
 
 
+class OrderedItertools:
+    """itertools for torch's sample functions: sets of options come in order, not in that of this process's hashes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(itertools, name)
+
+    def product(self, *pools: Iterable[Any], **repeat: int) -> Iterator[Tuple[Any, ...]]:
+        """itertools.product with sets sorted."""
+        return itertools.product(
+            *(sorted(pool) if isinstance(pool, (set, frozenset)) else pool for pool in pools), **repeat
+        )
+
+
 def operator_infos() -> List[Any]:
     """The operator database of the installed torch. Raises ImportError where `expecttest` is missing."""
-    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal import common_methods_invocations as database
 
-    return list(op_db)
+    database.itertools = OrderedItertools()
+    return list(database.op_db)
 
 
 def module_infos() -> List[Any]:
@@ -188,7 +203,11 @@ class OperatorRecorder(torch.utils._python_dispatch.TorchDispatchMode):  # type:
         namespace, _, name = function._schema.name.partition("::")
         if namespace == "aten" and name in self._operators and "out" not in function._schema.overload_name:
             self.calls.append((f"torch.ops.aten.{name}", *copied(args, kwargs or {})))
-        return function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
+        if "empty" in name:  # what the memory held before must not end up in a seed
+            for tensor in tensors_in((result,)):
+                tensor.zero_()
+        return result
 
 
 def underlying_samples(info: Any, samples: Iterable[Sample], operators: Set[str]) -> Iterator[Sample]:
