@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Optional
 
-from evo_nabla.call import Call, call_from_json, call_to_json
+from evo_nabla.call import Call, call_from_json, canonical_text
 
 from .anatomy import Anatomy
 from .fitness import Fitness
@@ -53,10 +54,18 @@ class Individual:
     def anatomy(self) -> Anatomy:
         return Anatomy(self.call)
 
+    def release(self) -> None:
+        """Forget the anatomy, made anew when needed: tens of thousands of individuals are no parents just now."""
+        self.__dict__.pop("anatomy", None)
+
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def _text(self) -> str:
+        return canonical_text(self.call)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its state as plain JSON; the call as its canonical text, which is small and made once."""
         return {
-            "call": call_to_json(self.call),
+            "call": self._text,
             "hash": self.hash,
             "operators": list(self.operators),
             "parents": list(self.parents),
@@ -64,17 +73,16 @@ class Individual:
             "novelty": self.novelty,
             "discrepancy": self.discrepancy,
             "trail": self.trail.to_json() if self.trail is not None else None,
+            "discovered": self.discovered,
+            "fruitless": self.fruitless,
         }
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self._document, "discovered": self.discovered, "fruitless": self.fruitless}
 
 
 def individual_from_json(document: dict[str, Any]) -> Individual:
     """Read back what `to_json` wrote; its fitness is evaluated by whoever owns the population."""
     trail = document["trail"]
     individual = Individual(
-        call_from_json(document["call"]),
+        call_from_json(json.loads(document["call"])),
         document["hash"],
         operators=document["operators"],
         parents=document["parents"],

@@ -10,7 +10,7 @@ from evo_nabla.call import Call, call_hash
 from .feedback import SEED, Evaluated, Offspring
 
 # Hashes remembered per API. Older ones are forgotten, and a repeated call then costs one run.
-REMEMBERED = 1024
+REMEMBERED = 512
 
 
 class Ledger:

@@ -306,17 +306,22 @@ def stairs(call: Call, deepest: set[int]) -> Feedback:
     return Feedback(float(new), 0.0, True, True, 0.001, (f"line:{depth}",) if new else ())
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_novelty_leads_the_evolution_deeper_than_no_feedback(seed: int) -> None:
-    def depth(name: str) -> int:
+def depths(name: str) -> list[int]:
+    """How deep a strategy came in 960 calls, for each of four seeds."""
+    found = []
+    for seed in range(4):
         random.seed(seed)
         strategy = make_strategy(name, FLAT, {})
         reached: set[int] = set()
         for _ in range(60):
             children = strategy.propose("library.f", 16)
             strategy.learn("library.f", [Evaluated(child, stairs(child.call, reached)) for child in children])
-        return max(reached)
+        found.append(max(reached))
+    return found
 
-    assert depth("evo") == 6
-    assert depth("random") < 6
-    assert depth("freefuzz") < 6
+
+def test_novelty_leads_the_evolution_deeper_than_no_feedback() -> None:
+    guided = depths("evo")
+    assert guided.count(6) >= 2
+    for name in ("random", "freefuzz"):
+        assert all(deeper > blind for deeper, blind in zip(guided, depths(name), strict=True))

@@ -116,10 +116,11 @@ class EvoStrategy:
         missing = count - len(batch)
         if missing <= 0:
             return batch
-        for parent in self._parents(population, missing):
-            child = self._child(population, parent)
-            if child is not None:
-                batch.append(child)
+        parents = self._parents(population, missing)
+        children = [self._child(population, parent) for parent in parents]
+        batch += [child for child in children if child is not None]
+        for individual in population.individuals:
+            individual.release()
         self._changed[api] = None
         return batch
 
