@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Union
 
 import numpy as np
@@ -47,11 +48,19 @@ def discrepancy(a: Real, b: Real, relative: float, error: Real = 0.0) -> np.ndar
     Equal values (two NaNs, two infinities of one sign) give 0; a non-finite against a finite one gives infinity.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        result = np.abs(a - b) / (relative * np.maximum(np.abs(a), np.abs(b)) + error)
-        equal = (a == b) | (np.isnan(a) & np.isnan(b))
-        result = np.where(equal, 0.0, result)
-        return np.where(np.isnan(result), np.inf, result)
+    result = np.abs(a - b) / (relative * np.maximum(np.abs(a), np.abs(b)) + error)
+    equal = (a == b) | (np.isnan(a) & np.isnan(b))
+    result = np.where(equal, 0.0, result)
+    return np.where(np.isnan(result), np.inf, result)
+
+
+def gap(a: float, b: float, relative: float, error: float = 0.0) -> float:
+    """The same for two numbers, an order of magnitude faster."""
+    if a == b or (a != a and b != b):
+        return 0.0
+    allowed = relative * max(abs(a), abs(b)) + error
+    found = abs(a - b) / allowed if allowed else math.inf
+    return math.inf if found != found else found
 
 
 def largest(values: np.ndarray) -> float:

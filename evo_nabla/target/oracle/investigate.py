@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from evo_nabla.target.backends.protocol import ModeError
 
-from .compare import ANALYTIC, ANALYTIC_OF_TERMS, NUMERICAL, discrepancy, largest
+from .compare import ANALYTIC, ANALYTIC_OF_TERMS, NUMERICAL, discrepancy, gap, largest
 from .levels import Level, Reading, draw
 from .numerical import Estimate, Sides, ladder, noise_of, noise_points, sides
 from .space import Vector
@@ -44,17 +45,15 @@ class Noise(NamedTuple):
 def perturbed(x: Vector, eps: float, random: np.random.RandomState) -> Vector:
     """x changed by a few relative eps; equal entries change equally, so that ties stay ties, and zeros stay."""
     values, inverse = np.unique(x, return_inverse=True)
-    with np.errstate(all="ignore"):
-        factors = 1.0 + eps * _ULPS * (2.0 * random.random_sample(values.size) - 1.0)
-        return np.asarray((values * factors)[inverse.reshape(x.shape)])
+    factors = 1.0 + eps * _ULPS * (2.0 * random.random_sample(values.size) - 1.0)
+    return np.asarray((values * factors)[inverse.reshape(x.shape)])
 
 
 def _untied(vector: Vector, eps: float, random: np.random.RandomState) -> Vector:
     """The vector with every entry changed by a few relative eps, each by another amount: no two equal ones stay so."""
     size = vector.size
     places = (2.0 * random.permutation(size) + 1.0) / max(size, 1) - 1.0
-    with np.errstate(all="ignore"):
-        return np.asarray(vector * (1.0 + eps * _span(size) * places))
+    return np.asarray(vector * (1.0 + eps * _span(size) * places))
 
 
 def _span(size: int) -> float:
@@ -79,17 +78,16 @@ def noise(level: Level, readings: dict[str, Reading], eps: float) -> dict[str, N
     for mode, reading in readings.items():
         near = [reading, *_read_at([level.at(x) for x in kept], mode)]
         apart = _read_at(free, mode) or [reading]
-        with np.errstate(all="ignore"):
-            number = max(
-                max(abs(other.number - reading.number) for other in near),
-                (max(other.number for other in apart) - min(other.number for other in apart)) * scale,
-            )
-            vector = np.max([np.abs(other.vector - reading.vector) for other in near], axis=0)
-            spread = np.ptp([other.vector for other in apart], axis=0) * scale
-            scattered = _read_at([level.at(x) for x in line], mode)
-            if len(scattered) == len(line):
-                number = max(number, float(noise_of([np.array(other.number) for other in scattered])))
-                spread = np.fmax(spread, noise_of([other.vector for other in scattered]))
+        number = max(
+            max(abs(other.number - reading.number) for other in near),
+            (max(other.number for other in apart) - min(other.number for other in apart)) * scale,
+        )
+        vector = np.max([np.abs(other.vector - reading.vector) for other in near], axis=0)
+        spread = np.ptp([other.vector for other in apart], axis=0) * scale
+        scattered = _read_at([level.at(x) for x in line], mode)
+        if len(scattered) == len(line):
+            number = max(number, float(noise_of([np.array(other.number) for other in scattered])))
+            spread = np.fmax(spread, noise_of([other.vector for other in scattered]))
         found[mode] = Noise(
             number if np.isfinite(number) else np.inf,
             np.where(np.isfinite(vector) & np.isfinite(spread), np.fmax(vector, spread), np.inf),
@@ -100,11 +98,10 @@ def noise(level: Level, readings: dict[str, Reading], eps: float) -> dict[str, N
 def _shaken(level: Level, eps: float, random: np.random.RandomState) -> Level:
     """The level with every entry of x, u and v changed by a few relative eps: the operator's own matrices may be the
     ill-conditioned part, which then shows in how it treats u and v."""
-    with np.errstate(all="ignore"):
-        x, u, v = (
-            vector + change(_untied(vector, eps, random) - vector)
-            for vector, change in ((level.x, level.project), (level.u, _unchanged), (level.v, level.project))
-        )
+    x, u, v = (
+        vector + change(_untied(vector, eps, random) - vector)
+        for vector, change in ((level.x, level.project), (level.u, _unchanged), (level.v, level.project))
+    )
     return level.at(x, u, v)
 
 
@@ -171,16 +168,16 @@ def compare_all(
             error = (ANALYTIC_OF_TERMS + inherent) * max(_finite(ra.terms), _finite(rb.terms))
             if noises is not None:
                 error += _NOISE_FACTOR * (noises[a].number + noises[b].number)
-            pairs.append(Pair(a, b, float(discrepancy(ra.number, rb.number, ANALYTIC, error))))
+            pairs.append(Pair(a, b, gap(ra.number, rb.number, ANALYTIC, error)))
     if estimate is not None:
         number, bar = estimate.along(level.u)
         for mode, reading in readings.items():
-            if not np.isfinite(number):
+            if not math.isfinite(number):
                 continue
             own = (ANALYTIC_OF_TERMS + inherent) * _finite(reading.terms)
             if noises is not None:
                 own += _NOISE_FACTOR * noises[mode].number
-            found = float(discrepancy(reading.number, number, NUMERICAL, bar + own))
+            found = gap(reading.number, number, NUMERICAL, bar + own)
             if mode == "f" + level.inner or mode == "forward":
                 found = max(
                     found, _entrywise(level, reading, estimate, None if noises is None else noises[mode], inherent)
@@ -190,7 +187,7 @@ def compare_all(
 
 
 def _finite(value: float) -> float:
-    return value if np.isfinite(value) else 0.0
+    return value if math.isfinite(value) else 0.0
 
 
 def _entrywise(level: Level, reading: Reading, estimate: Estimate, own: Noise | None, inherent: float) -> float:

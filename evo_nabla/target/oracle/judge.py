@@ -43,6 +43,13 @@ _TRANSFORM_SHARE = 8
 
 def judge(backend: Backend, call: Call, options: JudgeOptions) -> dict[str, Any]:
     """Run a call through the oracle; the report's JSON value (docs/architecture.md), less what the worker adds."""
+    # Once for all the arithmetic below, which meets NaN and infinity everywhere: a context for each would cost more
+    # than the arithmetic.
+    with np.errstate(all="ignore"):
+        return _judged(backend, call, options)
+
+
+def _judged(backend: Backend, call: Call, options: JudgeOptions) -> dict[str, Any]:
     judgement = Judgement()
     try:
         program = backend.prepare(call)
@@ -152,7 +159,7 @@ class _Trial:
         if len(program.leaves) != len(self.program.leaves):
             self.judgement.doubt("no reference: other inputs in float64")
             return None
-        precise = self._first_level(program, primal, np.random.RandomState(0))
+        precise = self._first_level(program, primal, self.random)
         if precise.u.size != level.u.size or precise.x.size != level.x.size:
             self.judgement.doubt("no reference: another result in float64")
             return None
@@ -196,10 +203,9 @@ class _Trial:
             if order == self.options.order or reverse is None or self._blocked(order):
                 return
             below = readings
-            random = np.random.RandomState((self.hash + order) % 2**32)
-            level = level.above(random)
+            level = level.above(self.random)
             if precise is not None:
-                upper = precise.above(np.random.RandomState(0))
+                upper = precise.above(self.random)
                 upper.u, upper.v = level.u, level.v
                 precise = upper
 
@@ -294,8 +300,7 @@ class _Trial:
     def _judge_outputs(self, mode: str, found: Sequence[np.ndarray], primal: Primal) -> None:
         space = Space(primal.values)
         a, b = space.flatten(found), space.flatten(primal.values)
-        with np.errstate(all="ignore"):
-            scale = largest(np.abs(b[np.isfinite(b)]))
+        scale = largest(np.abs(b[np.isfinite(b)]))
         eps = self.precision.eps
         worst = largest(discrepancy(a, b, 64 * eps, 64 * eps * scale))
         if worst <= 1:
@@ -326,8 +331,7 @@ class _Trial:
                 other = space.flatten(function.value(domain.unflatten(perturbed(x, self.precision.eps, random))))
             except ModeError:
                 continue
-            with np.errstate(all="ignore"):
-                spread = np.fmax(spread, np.abs(other - base))
+            spread = np.fmax(spread, np.abs(other - base))
         return spread
 
     def _compare_metadata(self, readings: Readings, primal: Primal) -> None:
@@ -352,8 +356,7 @@ class _Trial:
         if lower is None or before is None or self.program.random:
             return
         eps = self.precision.eps
-        with np.errstate(all="ignore"):
-            scale = largest(np.abs(before.vector[np.isfinite(before.vector)]))
+        scale = largest(np.abs(before.vector[np.isfinite(before.vector)]))
         for mode in ("r" + level.inner, "f" + level.inner):
             reading = readings.given.get(mode)
             if reading is None:
@@ -392,9 +395,8 @@ class _Trial:
             self.judgement.modes["func_rr"] = "unsupported" if error.problem != "internal" else "raised"
             return
         self.judgement.modes["func_rr"] = "ok"
-        with np.errstate(all="ignore"):
-            terms = pulled.gradient * level.v
-            number, size = float(terms.sum()), float(np.abs(terms).sum())
+        terms = pulled.gradient * level.v
+        number, size = float(terms.sum()), float(np.abs(terms).sum())
         error_bar = 1e-9 * (size if np.isfinite(size) else 0.0)
         found = float(discrepancy(number, tape.number, ANALYTIC, error_bar))
         if found > 1 and np.isfinite(tape.number):

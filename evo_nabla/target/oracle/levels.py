@@ -55,12 +55,11 @@ def draw(random: np.random.RandomState, x: Vector) -> Vector:
     """
     size = x.size
     direction = (random.randint(4, 9, size) * (2 * random.randint(0, 2, size) - 1)) / 8.0
-    with np.errstate(all="ignore"):
-        magnitude = np.abs(x)
-        far = (magnitude != 0) & np.isfinite(magnitude) & ((magnitude < 2.0**-10) | (magnitude > 2.0**10))
-        if far.any():
-            exponent = np.floor(np.log2(np.where(far, magnitude, 1.0)))
-            direction *= np.where(far, np.exp2(np.clip(exponent, -1021, 1000)), 1.0)
+    magnitude = np.abs(x)
+    far = (magnitude != 0) & np.isfinite(magnitude) & ((magnitude < 2.0**-10) | (magnitude > 2.0**10))
+    if far.any():
+        exponent = np.floor(np.log2(np.where(far, magnitude, 1.0)))
+        direction *= np.where(far, np.exp2(np.clip(exponent, -1021, 1000)), 1.0)
     return direction
 
 
@@ -104,14 +103,13 @@ class Level:
         enter(mode)
         if self.below is not None and mode[1] == "f":
             return self._read_mixed(mode)
-        with np.errstate(all="ignore"):
-            if mode[0] == "r":
-                pulled = self.function.pull(x, self.u)
-                terms = pulled.gradient * self.v
-                return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
-            pushed = self.function.push(x, self.v)
-            terms = np.where(self.u != 0, pushed.tangent * self.u, 0.0) if self.masked else pushed.tangent * self.u
-            return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
+        if mode[0] == "r":
+            pulled = self.function.pull(x, self.u)
+            terms = pulled.gradient * self.v
+            return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
+        pushed = self.function.push(x, self.v)
+        terms = np.where(self.u != 0, pushed.tangent * self.u, 0.0) if self.masked else pushed.tangent * self.u
+        return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
 
     def _read_mixed(self, mode: str) -> Reading:
         below, x = self.below, self.x
@@ -121,14 +119,13 @@ class Level:
         inputs = below.x.size
         point, cotangent = x[:inputs], x[inputs:]
         along, cotangent_along = self.v[:inputs], self.v[inputs:]
-        with np.errstate(all="ignore"):
-            if mode[0] == "r":
-                pulled = self._mixed.pull(point, cotangent)
-                terms = np.concatenate([pulled.gradient * along, pulled.outputs * cotangent_along])
-                return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
-            pushed = self._mixed.push(point, along)
-            terms = np.concatenate([pushed.tangent * cotangent, pushed.outputs * cotangent_along])
-            return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
+        if mode[0] == "r":
+            pulled = self._mixed.pull(point, cotangent)
+            terms = np.concatenate([pulled.gradient * along, pulled.outputs * cotangent_along])
+            return Reading(float(terms.sum()), float(np.abs(terms).sum()), pulled.gradient, pulled)
+        pushed = self._mixed.push(point, along)
+        terms = np.concatenate([pushed.tangent * cotangent, pushed.outputs * cotangent_along])
+        return Reading(float(terms.sum()), float(np.abs(terms).sum()), pushed.tangent, pushed)
 
     def estimate(self) -> Estimate:
         """The derivative of f along v by differences, quickly."""

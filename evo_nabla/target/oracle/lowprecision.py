@@ -76,14 +76,13 @@ def _references_agree(references: dict[str, Reading]) -> bool:
 def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Vector | None) -> float:
     """The largest discrepancy of an entry; values beyond the dtype's range may be infinite, below it zero."""
     expected = reference.vector
-    with np.errstate(all="ignore"):
-        error: float | Vector = 8 * precision.smallest
-        if noises is not None:
-            error = error + noises
-        found = discrepancy(reading.vector, expected, precision.tolerance, error)
-        beyond = (np.abs(expected) > precision.largest / 4) & ~(np.abs(reading.vector) < precision.largest / 64)
-        # A non-finite float64 value is no reference.
-        return largest(np.where(beyond | ~np.isfinite(expected), 0.0, found))
+    error: float | Vector = 8 * precision.smallest
+    if noises is not None:
+        error = error + noises
+    found = discrepancy(reading.vector, expected, precision.tolerance, error)
+    beyond = (np.abs(expected) > precision.largest / 4) & ~(np.abs(reading.vector) < precision.largest / 64)
+    # A non-finite float64 value is no reference.
+    return largest(np.where(beyond | ~np.isfinite(expected), 0.0, found))
 
 
 def _judge_unbounded(
@@ -168,6 +167,5 @@ def _unstable(level: Level, precise: Level, precision: Precision) -> bool:
         shaken = bottom.function.value(perturbed(bottom.x, precision.eps, random))
     except ModeError:
         return True
-    with np.errstate(all="ignore"):
-        spread = 8 * np.abs(shaken - high)
-        return largest(discrepancy(low, high, precision.tolerance / 4, spread)) > 1
+    spread = 8 * np.abs(shaken - high)
+    return largest(discrepancy(low, high, precision.tolerance / 4, spread)) > 1

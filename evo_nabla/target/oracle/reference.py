@@ -253,16 +253,14 @@ def judge_reference(call: Call, level: Level, readings: Readings, judgement: Jud
     inputs = lowest.x.size
     if function is None or level.order >= _TERMS or lowest.u.size != inputs:
         return
-    with np.errstate(all="ignore"):
-        series = function(Series.variable(level.x[:inputs]))
-        reference = (series.c[level.order] * level.order).astype(np.float64)
+    series = function(Series.variable(level.x[:inputs]))
+    reference = (series.c[level.order] * level.order).astype(np.float64)
     for mode in ("reverse", "forward") if level.order == 1 else ("rr", "rf"):
         if mode not in readings.given:
             continue
         derivative = _derivative(level, mode, readings, inputs)
-        with np.errstate(all="ignore"):
-            known = (np.abs(reference) > _SMALLEST) & (np.abs(reference) < _LARGEST) & np.isfinite(series.c[0])
-            off = np.where(known, discrepancy(derivative, reference, _TOLERANCE), 0.0)
+        known = (np.abs(reference) > _SMALLEST) & (np.abs(reference) < _LARGEST) & np.isfinite(series.c[0])
+        off = np.where(known, discrepancy(derivative, reference, _TOLERANCE), 0.0)
         if largest(off) <= 1:
             continue
         index = int(np.argmax(off))
@@ -283,8 +281,7 @@ def _derivative(level: Level, mode: str, readings: Readings, inputs: int) -> Vec
     weight = level.v[:inputs] if mode == "forward" else level.u if level.below is None else level.x[inputs:] * level.u
     vector = readings.given[mode].vector
     if (level.below is None or np.all(level.x[inputs:] != 0)) and np.all(weight != 0):
-        with np.errstate(all="ignore"):
-            return np.asarray(vector[:inputs] / weight)
+        return np.asarray(vector[:inputs] / weight)
     if mode == "rf":
         return np.full(inputs, np.nan)
     ones = np.ones(level.u.size)

@@ -190,8 +190,7 @@ def _worst_entries(level: Level, readings: Readings) -> dict[str, Any]:
     except ModeError:
         return {}
     analytic, numerical = np.array(rows), np.array(columns).T
-    with np.errstate(all="ignore"):
-        gap = np.where(np.isfinite(numerical), np.abs(analytic - numerical), 0.0)
+    gap = np.where(np.isfinite(numerical), np.abs(analytic - numerical), 0.0)
     row, column = np.unravel_index(int(np.argmax(gap)), gap.shape)
     return {
         "entry": {"output": int(row), "input": int(column)},
