@@ -30,6 +30,9 @@ class Conventions:
         self._contracts = contracts
         self._apis = apis
         self._structures = structures
+        # Asked for every call: one look-up an API.
+        self._found: dict[str, tuple[str, str] | None] = {}
+        self._shaped: dict[str, list[tuple[str, str]]] = {}
 
     @classmethod
     def of(cls, library: str) -> Conventions:
@@ -49,15 +52,19 @@ class Conventions:
 
     def of_api(self, api: str) -> tuple[str, str] | None:
         """(label, reason) when the API's gradient differs from its function's by contract, else None."""
-        for glob, label, reason in self._apis:
-            if fnmatch.fnmatchcase(api, glob):
-                return label, reason
-        return None
+        if api not in self._found:
+            matching = ((label, reason) for glob, label, reason in self._apis if fnmatch.fnmatchcase(api, glob))
+            self._found[api] = next(matching, None)
+        return self._found[api]
 
     def structures(self, api: str) -> list[tuple[str, str]]:
         """(argument path, structure) of the inputs that an API takes to be Hermitian or triangular: directions must
         keep that structure, since the gradient is only meant along it."""
-        return [(path, structure) for glob, path, structure in self._structures if fnmatch.fnmatchcase(api, glob)]
+        if api not in self._shaped:
+            self._shaped[api] = [
+                (path, structure) for glob, path, structure in self._structures if fnmatch.fnmatchcase(api, glob)
+            ]
+        return self._shaped[api]
 
 
 @cache

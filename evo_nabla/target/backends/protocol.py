@@ -118,10 +118,6 @@ class Program(Protocol):
         """Run the call plainly once; raises ModeError."""
         ...
 
-    def restrict(self, outputs: Sequence[bool]) -> None:
-        """Leave out of the function the floating outputs that the library declares not differentiable."""
-        ...
-
     def function(self, functional: bool = False) -> Function | None:
         """The call as a function of its leaves. `functional` asks for the library's functional transforms
         in place of its tape; None where it has none."""

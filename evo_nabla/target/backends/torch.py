@@ -439,7 +439,6 @@ class TorchProgram:
             (leaf.dtype for leaf in self.leaves), key=lambda name: _RANK.get(name, len(_RANK)), default="float64"
         )
         self._clone = False
-        self._kept: list[bool] | None = None
 
     def _dtype_under_test(self, call: Call) -> str:
         names = [slot.dtype for slot in self._arguments.leaf_slots]
@@ -488,11 +487,8 @@ class TorchProgram:
         return target(*args, **kwargs)
 
     def apply(self, tensors: Tensors) -> Tensors:
-        """The call's differentiable outputs, less those that `restrict` left out."""
-        outputs = [t for t in _flatten(self._run(tensors), []) if _is_differentiable(t)]
-        if self._kept is not None:
-            outputs = [t for t, kept in zip(outputs, self._kept) if kept]
-        return outputs
+        """The call's floating and complex outputs."""
+        return [t for t in _flatten(self._run(tensors), []) if _is_differentiable(t)]
 
     def direct(self) -> Primal:
         backend = self._backend
@@ -503,8 +499,6 @@ class TorchProgram:
         if self.random:
             self.random = not backend.still(self._seed)
         floating = [t for t in outputs if _is_differentiable(t)]
-        if self._kept is not None:
-            floating = [t for t, kept in zip(floating, self._kept) if kept]
         others = [t for t in outputs if not _is_differentiable(t)]
         self._note_precision(floating)
         with backend.guard():
@@ -528,9 +522,6 @@ class TorchProgram:
             name = _dtype_name(tensor.dtype)
             if _RANK.get(name, len(_RANK)) < _RANK.get(self.lowest, len(_RANK)):
                 self.lowest = name
-
-    def restrict(self, outputs: Sequence[bool]) -> None:
-        self._kept = list(outputs)
 
     def project(self, leaf: int, array: np.ndarray) -> np.ndarray:
         slot = self._slots[leaf]
@@ -613,7 +604,7 @@ class TapeFunction(_BaseFunction):
                 gradients = torch.autograd.grad(
                     [t for t, kept in zip(outputs, recorded) if kept], tensors, cotangents, allow_unused=True
                 )
-            if self.is_reversed and all(g is None for g in gradients):
+            if all(g is None for g in gradients):
                 _refuse_silent_error(outputs)
             return Pullback(
                 [_to_numpy(t) for t in outputs],
@@ -671,12 +662,12 @@ class TapeFunction(_BaseFunction):
 
 
 def _refuse_silent_error(outputs: Tensors) -> None:
-    """Raise for gradients that may not be differentiated: the node which would say so is never run, since no path
-    leads through it to the inputs."""
+    """Raise for outputs whose derivative is not implemented or that may be differentiated once only: the node which
+    would say so is never run, since no path leads through it to the inputs."""
     for tensor in outputs:
         node = type(tensor.grad_fn).__name__
         if node in ("Error", "NotImplemented"):
-            raise ModeError("unsupported", f"the gradient ends in a node {node}: it is declared differentiable once")
+            raise ModeError("unsupported", f"the output comes from a node {node}: its derivative is not implemented")
 
 
 class FunctionalFunction(_BaseFunction):

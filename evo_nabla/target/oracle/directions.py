@@ -25,7 +25,7 @@ def projection(
     for index, leaf in enumerate(program.leaves):
         for path, structure in structures:
             if leaf.path == path and len(leaf.shape) >= 2 and leaf.shape[-1] == leaf.shape[-2]:
-                shaper = _shaper(structure, keywords)
+                shaper = _shaper(structure, keywords, any(item is True for item in call.args))
                 if shaper is not None:
                     shapers.setdefault(index, []).append(shaper)
         if leaf.tied:
@@ -43,11 +43,12 @@ def projection(
     return project
 
 
-def _shaper(structure: str, keywords: Mapping[str, object]) -> Callable[[np.ndarray], np.ndarray] | None:
-    if structure == "hermitian" or (structure == "hermitian if asked" and keywords.get("hermitian") is True):
+def _shaper(structure: str, keywords: Mapping[str, object], asked: bool) -> Callable[[np.ndarray], np.ndarray] | None:
+    """`asked` says that the flag (hermitian, upper) is given by position: the APIs concerned have no other."""
+    if structure == "hermitian" or (structure == "hermitian if asked" and (asked or keywords.get("hermitian") is True)):
         return _hermitian
     if structure == "triangular":
-        return np.triu if keywords.get("upper") is True else np.tril
+        return np.triu if asked or keywords.get("upper") is True else np.tril
     return None
 
 

@@ -11,7 +11,7 @@ from evo_nabla.target.backends.protocol import ModeError
 
 from .compare import ANALYTIC, ANALYTIC_OF_TERMS, NUMERICAL, discrepancy, gap, largest
 from .levels import Level, Reading, draw
-from .numerical import Estimate, Sides, ladder, noise_of, noise_points, sides
+from .numerical import Estimate, Sides, ladder, noise_of, noise_points, sides, unknown
 from .space import Vector
 
 _PERTURBATIONS = 3
@@ -144,6 +144,22 @@ def condition(level: Level) -> float:
     return float(kept[0] / kept[-1]) if kept.size else 1.0
 
 
+def is_elementwise(level: Level) -> bool:
+    """Whether the call computes every entry of one output from the same entry of one input: then a cotangent on every
+    other entry gives no gradient in between."""
+    while level.below is not None:
+        level = level.below
+    parts = (*level.function.domain.parts, *level.function.codomain.parts)
+    if len(parts) != 2 or parts[0].shape != parts[1].shape:
+        return False
+    every_other = np.where(np.arange(level.u.size) % 2 == 0, level.u, 0.0)
+    try:
+        gradient = level.function.pull(level.x, every_other).gradient
+    except ModeError:
+        return False
+    return gradient.size == every_other.size and not gradient[every_other == 0].any()
+
+
 def unit(size: int, index: int) -> Vector:
     """A unit vector."""
     vector = np.zeros(size)
@@ -209,11 +225,13 @@ class Nature(NamedTuple):
 
 
 def nature(level: Level) -> Nature:
-    """Look closely at a point: the whole ladder of steps, and both sides."""
+    """Look closely at a point: both sides, and where it is smooth the whole ladder of steps."""
     weighed = level.u != 0
-    refined = ladder(level.function.value, level.x, level.v, level.u.size)
     both = sides(level.function.value, level.x, level.v, level.u.size)
-    return Nature(refined, both, bool(np.any(both.kink & weighed)), bool(np.any(both.edge & weighed)))
+    kink, edge = bool(np.any(both.kink & weighed)), bool(np.any(both.edge & weighed))
+    if kink or edge:
+        return Nature(unknown(level.u.size), both, kink, edge)
+    return Nature(ladder(level.function.value, level.x, level.v, level.u.size), both, kink, edge)
 
 
 def moved_points(level: Level) -> list[Level]:

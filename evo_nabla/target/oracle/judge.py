@@ -9,13 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evo_nabla.call import Call, call_hash
-from evo_nabla.target.backends.protocol import Backend, Description, ModeError, Primal, Program, Pullback, RefusedError
+from evo_nabla.target.backends.protocol import (
+    Backend,
+    Description,
+    ModeError,
+    Primal,
+    Program,
+    Pullback,
+    Pushforward,
+    RefusedError,
+)
 from evo_nabla.target.conventions import Conventions
 
 from .compare import ANALYTIC, PRECISIONS, discrepancy, largest
 from .directions import projection
 from .investigate import condition, noise, perturbed
-from .levels import Level, Readings, draw, read_all
+from .levels import Level, Problem, Readings, draw, read_all
 from .lowprecision import judge_low_level
 from .reference import judge_reference
 from .space import OutOfTimeError, Pulled, RealFunction, Space, Vector, same_metadata
@@ -185,6 +194,8 @@ class _Trial:
         below: Readings | None = None
         for order in range(1, self.options.order + 1):
             readings = read_all(level, unavailable)
+            if order == 1:
+                _discount_empty_tangents(readings)
             self._note_problems(order, readings)
             if not self.deterministic:
                 return  # what the modes give cannot be compared, whether they run can
@@ -409,6 +420,17 @@ class _Trial:
                 found,
                 values,
             )
+
+
+def _discount_empty_tangents(readings: Readings) -> None:
+    """Where reverse mode says that there is no derivative, outputs without any tangent say the same."""
+    reverse, forward = readings.problems.get("reverse"), readings.given.get("forward")
+    if reverse is None or reverse.problem != "unsupported" or forward is None:
+        return
+    raw = forward.result.raw
+    if isinstance(raw, Pushforward) and all(tangent is None for tangent in raw.tangents):
+        del readings.given["forward"]
+        readings.problems["forward"] = Problem("unsupported", "the outputs have no tangent")
 
 
 def _is_oblong(shape: Sequence[int]) -> bool:

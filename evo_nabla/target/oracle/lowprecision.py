@@ -7,14 +7,15 @@ import numpy as np
 from evo_nabla.target.backends.protocol import ModeError
 
 from .compare import Precision, discrepancy, largest
-from .investigate import noise, perturbed
+from .investigate import Noise, is_elementwise, noise, perturbed
 from .levels import Level, Reading, Readings, read_all
-from .space import Vector
+from .space import Pulled, Vector
 from .values import judge_values
 from .verdict import Judgement
 
 # Intermediate results cannot have left the dtype's range where inputs, outputs and derivatives all lie this far inside.
 _COMFORT_EXPONENT = 0.3
+_ROUNDINGS_OF_A_SUM = 32
 
 
 def judge_low_level(
@@ -39,7 +40,7 @@ def judge_low_level(
     off = {
         mode: found
         for mode, reference in references.items()
-        if (found := _compare(readings.given[mode], reference, precision, None)) > 1
+        if (found := _compare(level, readings.given[mode], reference, precision, None)) > 1
     }
     judgement.saw(max((f for f in off.values()), default=0.0))
     if not off:
@@ -73,10 +74,14 @@ def _references_agree(references: dict[str, Reading]) -> bool:
     )
 
 
-def _compare(reading: Reading, reference: Reading, precision: Precision, noises: Vector | None) -> float:
+def _compare(level: Level, reading: Reading, reference: Reading, precision: Precision, noises: Vector | None) -> float:
     """The largest discrepancy of an entry; values beyond the dtype's range may be infinite, below it zero."""
     expected = reference.vector
     error: float | Vector = 8 * precision.smallest
+    space = level.function.domain if isinstance(reading.result, Pulled) else level.function.codomain
+    if space.is_complex and space.size == expected.size:
+        # A complex number is as good as its modulus says; one part of it may be all rounding.
+        error = error + precision.tolerance * space.moduli(expected)
     if noises is not None:
         error = error + noises
     found = discrepancy(reading.vector, expected, precision.tolerance, error)
@@ -99,7 +104,7 @@ def _judge_unbounded(
     right = [
         mode
         for mode in references
-        if mode not in unbounded and _compare(readings.given[mode], references[mode], precision, None) <= 1
+        if mode not in unbounded and _compare(level, readings.given[mode], references[mode], precision, None) <= 1
     ]
     if level.masked or (not right and not _comfortable(level, references, precision)):
         judgement.doubt(f"overflow or underflow within {dtype}")
@@ -136,11 +141,14 @@ def _judge_bounded(
     still = {}
     for mode in off:
         explained = 8 * (noises[mode].vector + inherent[mode].vector)
-        found = _compare(given[mode], references[mode], precision, explained)
+        found = _compare(level, given[mode], references[mode], precision, explained)
         if found > 1:
             still[mode] = found
     if not still:
         judgement.doubt(f"ill-conditioned in {dtype}: a rounding of the input explains the difference")
+        return
+    if not is_elementwise(precise) and _all_cancel(level, given, references, still, precision, noises):
+        judgement.doubt(f"cancellation in {dtype}: what differs is rounding of larger terms")
         return
     if _unstable(level, precise, precision):
         judgement.doubt(f"unstable in {dtype}: the output itself is off by more than the tolerance")
@@ -153,6 +161,23 @@ def _judge_bounded(
     # Modes that share a formula share its rounding: all of them together tell of precision, one alone of a fault.
     kind = "precision" if not right and len(still) > 1 else "gradient"
     judgement.add(kind, "+".join(still), level.order, message, max(still.values()), values)
+
+
+def _all_cancel(
+    level: Level,
+    given: dict[str, Reading],
+    references: dict[str, Reading],
+    off: dict[str, float],
+    precision: Precision,
+    noises: dict[str, Noise],
+) -> bool:
+    """Whether the differences of every mode are roundings of the largest entries: sums over several entries cancel."""
+    for mode in off:
+        expected = references[mode].vector
+        rounding = _ROUNDINGS_OF_A_SUM * precision.eps * largest(np.abs(expected[np.isfinite(expected)]))
+        if _compare(level, given[mode], references[mode], precision, rounding + 8 * noises[mode].vector) > 1:
+            return False
+    return True
 
 
 def _unstable(level: Level, precise: Level, precision: Precision) -> bool:

@@ -26,10 +26,11 @@ _EPS = float(np.finfo(np.float64).eps)
 # rounding error ε/h ≈ 1e-12.
 _STEP = 2.0**-11
 _LADDER_FIRST = 2.0**-4
-_LADDER_LEVELS = 22
+_LADDER_RATIO = 4.0
+_LADDER_LEVELS = 11
 _LADDER_COLUMNS = 5
 # Where truncation is negligible and rounding not yet large.
-_FINE_FIRST, _FINE_LAST = 2.0**-14, 2.0**-20
+_FINE_FIRST, _FINE_LAST = 2.0**-14, 2.0**-22
 _NOISE_STEP = 2.0**-14
 _NOISE_POINTS = 7
 _LARGE_ENTRY = 1e-3
@@ -73,6 +74,11 @@ def _differences(
     return found, largest
 
 
+def unknown(size: int) -> Estimate:
+    """No derivative at all."""
+    return Estimate(np.full(size, np.nan), np.full(size, np.inf), np.zeros(size, dtype=bool))
+
+
 def quick(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
     """The derivative from two steps, four evaluations: extrapolated once; the change is the error bar, about 1e-8
     for functions smooth at x's scale."""
@@ -105,9 +111,9 @@ def noise_points(x: Vector, v: Vector, step: float) -> list[Vector]:
 
 
 def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
-    """The derivative from the best cell, entry by entry, of a tableau of steps from 2⁻⁴ down to 2⁻²⁵."""
+    """The derivative from the best cell, entry by entry, of a tableau of steps from 2⁻⁴ down to 2⁻²⁴."""
     sigma = noise_of([_at(evaluate, point, size) for point in noise_points(x, v, _NOISE_STEP)])
-    steps = [_LADDER_FIRST / 2**i for i in range(_LADDER_LEVELS)]
+    steps = [_LADDER_FIRST / _LADDER_RATIO**i for i in range(_LADDER_LEVELS)]
     best = np.full(size, np.nan)
     error = np.full(size, np.inf)
     differences, largest = _differences(evaluate, x, v, steps, size)
@@ -115,7 +121,7 @@ def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
     for level, difference in enumerate(differences):
         row = [difference]
         for column in range(1, min(level, _LADDER_COLUMNS) + 1):
-            factor = 4.0**column
+            factor = _LADDER_RATIO ** (2 * column)
             row.append(row[-1] + (row[-1] - previous[column - 1]) / (factor - 1))
             change = np.maximum(np.abs(row[column] - row[column - 1]), np.abs(row[column] - previous[column - 1]))
             bar = change + (4 * _EPS * largest + _NOISE_FACTOR * sigma) / steps[level]

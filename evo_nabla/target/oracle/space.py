@@ -67,6 +67,15 @@ class Space:
             arrays.append(flat.astype(part.dtype, copy=False).reshape(part.shape))
         return arrays
 
+    def moduli(self, vector: Vector) -> Vector:
+        """The moduli of a vector's complex entries, for both of their parts; zero for real entries."""
+        found = np.zeros(self.size)
+        for part in self.parts:
+            if part.is_complex:
+                modulus = np.hypot(vector[part.start : part.stop : 2], vector[part.start + 1 : part.stop : 2])
+                found[part.start : part.stop] = np.repeat(modulus, 2)
+        return found
+
     def __add__(self, other: Space) -> Space:
         combined = Space(())
         shift = self.size

@@ -25,7 +25,8 @@ def judge_replay(program: Program, judgement: Judgement, level: Level) -> None:
     except ModeError:
         return
     codomain = level.function.codomain
-    if [a.shape for a in in_place] != [b.shape for b in fresh]:
+    expected = [part.shape for part in codomain.parts]
+    if [a.shape for a in in_place] != expected or [b.shape for b in fresh] != expected:
         return
     a, b = codomain.flatten(in_place), codomain.flatten(fresh)
     before = codomain.flatten(level.function.function.value(first))
