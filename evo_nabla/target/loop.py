@@ -23,6 +23,7 @@ from .deny import DenyList
 from .frames import Channel, raise_descriptor
 from .observers import Observers, enter, listen
 from .oracle.judge import JudgeOptions, judge
+from .oracle.memory import Memory
 from .state import GlobalState
 
 _MODE_BYTES = 32  # of the page that tells the driver which mode runs; the rest of a longer name is cut
@@ -84,6 +85,7 @@ class _Worker:
         self._backend = backends.load(self._library)
         limits.bound_memory(int(self._limits["memory_mb"]))
         self._deny = DenyList(self._library)
+        self._memory = Memory()
         self._scratch = str(folder / "call")
         self._state = GlobalState(self._scratch)
         self._warm_up(int(settings["order"]))
@@ -186,7 +188,7 @@ class _Worker:
             self._observers.begin()
         self._in_call = True
         try:
-            return judge(self._backend, call, options)
+            return judge(self._backend, call, options, self._memory)
         except MemoryError:
             return _verdictless("rejected", "MemoryError: the memory limit of the worker")
         except Exception as error:

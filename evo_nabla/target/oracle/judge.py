@@ -26,6 +26,7 @@ from .directions import projection
 from .investigate import condition, noise, perturbed
 from .levels import Level, Problem, Readings, draw, read_all
 from .lowprecision import judge_low_level
+from .memory import Circumstances, Memory
 from .reference import judge_reference
 from .space import OutOfTimeError, Pulled, RealFunction, Space, Vector, same_metadata
 from .state import judge_replay
@@ -50,15 +51,18 @@ _PRECISE = ("float64", "complex128")
 _TRANSFORM_SHARE = 8
 
 
-def judge(backend: Backend, call: Call, options: JudgeOptions) -> dict[str, Any]:
-    """Run a call through the oracle; the report's JSON value (docs/architecture.md), less what the worker adds."""
+def judge(backend: Backend, call: Call, options: JudgeOptions, memory: Memory | None = None) -> dict[str, Any]:
+    """Run a call through the oracle; the report's JSON value (docs/architecture.md), less what the worker adds.
+
+    With a memory, and unless `thorough`, disagreements that it knows are not investigated again.
+    """
     # Once for all the arithmetic below, which meets NaN and infinity everywhere: a context for each would cost more
     # than the arithmetic.
     with np.errstate(all="ignore"):
-        return _judged(backend, call, options)
+        return _judged(backend, call, options, memory)
 
 
-def _judged(backend: Backend, call: Call, options: JudgeOptions) -> dict[str, Any]:
+def _judged(backend: Backend, call: Call, options: JudgeOptions, memory: Memory | None) -> dict[str, Any]:
     judgement = Judgement()
     try:
         program = backend.prepare(call)
@@ -70,7 +74,7 @@ def _judged(backend: Backend, call: Call, options: JudgeOptions) -> dict[str, An
         _reject(judgement, error)
         return judgement.to_json()
     try:
-        _Trial(backend, call, options, program, judgement).run()
+        _Trial(backend, call, options, program, judgement, memory).run()
     except OutOfTimeError:
         judgement.doubt(f"time: the call took more than {options.seconds:g} s")
     return judgement.to_json()
@@ -94,10 +98,16 @@ class _Trial:
     """One call on its way through the judgement."""
 
     def __init__(
-        self, backend: Backend, call: Call, options: JudgeOptions, program: Program, judgement: Judgement
+        self,
+        backend: Backend,
+        call: Call,
+        options: JudgeOptions,
+        program: Program,
+        judgement: Judgement,
+        memory: Memory | None,
     ) -> None:
         self.backend, self.call, self.options, self.judgement = backend, call, options, judgement
-        self.program = program
+        self.program, self.memory = program, memory
         self.hash = int(call_hash(call)[:8], 16)
         self.random = np.random.RandomState((self.hash + options.seed) % 2**32)
         self.deadline = time.thread_time() + options.seconds
@@ -237,12 +247,16 @@ class _Trial:
                 self.judgement.doubt("non-finite input")
                 return
             judge_reference(self.call, level, readings, self.judgement)
-            judge_values(level, readings, self.judgement, self._excuse(level))
+            judge_values(level, readings, self.judgement, self._circumstances(level))
             self._transforms(level, readings)
             return
         judge_low_level(
-            level, readings, precise, self.precision, self.program.lowest, self.judgement, self._excuse(level)
+            level, readings, precise, self.precision, self.program.lowest, self.judgement, self._circumstances(level)
         )
+
+    def _circumstances(self, level: Level) -> Circumstances:
+        memory = None if self.options.thorough else self.memory
+        return Circumstances(self._excuse(level), memory, (self.call.api, self.program.lowest))
 
     def _excuse(self, level: Level) -> str | None:
         """Why a differing derivative of this API is no bug, by a documented convention."""

@@ -9,6 +9,7 @@ from evo_nabla.target.backends.protocol import ModeError
 from .compare import Precision, discrepancy, largest
 from .investigate import Noise, is_elementwise, noise, perturbed
 from .levels import Level, Reading, Readings, read_all
+from .memory import Circumstances
 from .space import Pulled, Vector
 from .values import judge_values
 from .verdict import Judgement
@@ -25,14 +26,14 @@ def judge_low_level(
     precision: Precision,
     dtype: str,
     judgement: Judgement,
-    excuse: str | None,
+    circumstances: Circumstances,
 ) -> None:
     """Compare every analytic mode with the same mode in float64, vector by vector."""
     both = read_all(precise, {})
     references = _references(both.given, readings.given)
     before = len(judgement.findings)
     # The float64 result of the same inputs must be right itself before it can be a reference.
-    judge_values(precise, both, judgement, excuse)
+    judge_values(precise, both, judgement, circumstances)
     if len(judgement.findings) > before:
         return
     judgement.values = {mode: reading.number for mode, reading in readings.given.items()}
@@ -45,8 +46,12 @@ def judge_low_level(
     judgement.saw(max((f for f in off.values()), default=0.0))
     if not off:
         return
-    if excuse is not None:
-        judgement.doubt(excuse)
+    if circumstances.excuse is not None:
+        judgement.doubt(circumstances.excuse)
+        return
+    pattern = circumstances.pattern(level.order, list(off))
+    if circumstances.is_known(pattern):
+        judgement.doubt("repeats a finding of this API")
         return
     if not _references_agree(references):
         judgement.doubt("no reference: the float64 modes disagree, or are not finite")
@@ -54,8 +59,10 @@ def judge_low_level(
     unbounded = [mode for mode in off if not np.all(np.isfinite(readings.given[mode].vector))]
     if unbounded:
         _judge_unbounded(level, readings, references, unbounded, precision, dtype, judgement)
-        return
-    _judge_bounded(level, readings, precise, references, off, precision, dtype, judgement)
+    else:
+        _judge_bounded(level, readings, precise, references, off, precision, dtype, judgement)
+    if len(judgement.findings) > before:
+        circumstances.note(pattern)
 
 
 def _references(precise: dict[str, Reading], given: dict[str, Reading]) -> dict[str, Reading]:

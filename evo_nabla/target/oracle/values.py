@@ -11,6 +11,7 @@ from evo_nabla.target.backends.protocol import ModeError, Pullback
 from .compare import NUMERICAL, discrepancy, largest
 from .investigate import Nature, Pair, compare_all, condition, moved_points, nature, noise, suspects, unit
 from .levels import Level, Readings, read_all
+from .memory import Circumstances
 from .numerical import Estimate
 from .verdict import Judgement
 
@@ -22,7 +23,7 @@ _NEGLIGIBLE_ERROR = 1e-9
 _JACOBIAN_SIZE = 24
 
 
-def judge_values(level: Level, readings: Readings, judgement: Judgement, excuse: str | None) -> None:
+def judge_values(level: Level, readings: Readings, judgement: Judgement, circumstances: Circumstances) -> None:
     """Compare the level's modes with each other and with differences, and note what comes of it."""
     if level.u.size and not np.any(level.u):
         judgement.doubt("non-finite output")
@@ -36,12 +37,20 @@ def judge_values(level: Level, readings: Readings, judgement: Judgement, excuse:
         if bar <= _USEFUL_ERROR * max(_size(readings), abs(number)) or _size(readings) <= bar < 1e-9:
             judgement.saw(worst)
             return
-        _judge_without_quick(level, readings, judgement, excuse)
+        _judge_without_quick(level, readings, judgement, circumstances.excuse)
         return
     if level.masked and not _finite(readings):
         judgement.doubt("non-finite output")
         return
-    _explain(level, readings, judgement, excuse, nature(level))
+    apart = [f"{pair.a} {pair.b}" for pair in pairs if pair.discrepancy > 1]
+    pattern = circumstances.pattern(level.order, apart)
+    if circumstances.is_known(pattern):
+        judgement.doubt("repeats a finding of this API")
+        return
+    before = len(judgement.findings)
+    _explain(level, readings, judgement, circumstances.excuse, nature(level))
+    if len(judgement.findings) > before:
+        circumstances.note(pattern)
 
 
 def _size(readings: Readings) -> float:
