@@ -8,8 +8,32 @@ import re
 from functools import cache
 from pathlib import Path
 from re import Pattern
+from typing import NamedTuple
+
+from evo_nabla.call import Call
 
 _FILE = Path(__file__).with_name("conventions.json")
+
+
+class Rule(NamedTuple):
+    """An API whose gradient differs from its function's by contract: always, or when an argument is given (by name,
+    or by its position; of the constructor where the API is a class)."""
+
+    api: str
+    label: str
+    reason: str
+    argument: str | None
+    position: int | None
+
+
+def _is_given(call: Call, name: str, position: int | None) -> bool:
+    args, kwargs = (call.args, call.kwargs) if call.init is None else (call.init.args, call.init.kwargs)
+    for keyword, value in kwargs:
+        if keyword == name:
+            return value is not None and value is not False
+    if position is None or position >= len(args):
+        return False
+    return args[position] is not None and args[position] is not False
 
 
 class Conventions:
@@ -23,7 +47,7 @@ class Conventions:
         self,
         unsupported: list[tuple[Pattern[str], str]],
         contracts: list[tuple[Pattern[str], str]],
-        apis: list[tuple[str, str, str]],
+        apis: list[Rule],
         structures: list[tuple[str, str, str]],
     ) -> None:
         self._unsupported = unsupported
@@ -31,7 +55,7 @@ class Conventions:
         self._apis = apis
         self._structures = structures
         # Asked for every call: one look-up an API.
-        self._found: dict[str, tuple[str, str] | None] = {}
+        self._found: dict[str, list[Rule]] = {}
         self._shaped: dict[str, list[tuple[str, str]]] = {}
 
     @classmethod
@@ -50,12 +74,14 @@ class Conventions:
                 return reason
         return None
 
-    def of_api(self, api: str) -> tuple[str, str] | None:
-        """(label, reason) when the API's gradient differs from its function's by contract, else None."""
-        if api not in self._found:
-            matching = ((label, reason) for glob, label, reason in self._apis if fnmatch.fnmatchcase(api, glob))
-            self._found[api] = next(matching, None)
-        return self._found[api]
+    def of_call(self, call: Call) -> tuple[str, str] | None:
+        """(label, reason) when the call's gradient differs from its function's by contract, else None."""
+        if call.api not in self._found:
+            self._found[call.api] = [rule for rule in self._apis if fnmatch.fnmatchcase(call.api, rule.api)]
+        for rule in self._found[call.api]:
+            if rule.argument is None or _is_given(call, rule.argument, rule.position):
+                return rule.label, rule.reason
+        return None
 
     def structures(self, api: str) -> list[tuple[str, str]]:
         """(argument path, structure) of the inputs that an API takes to be Hermitian or triangular: directions must
@@ -73,6 +99,9 @@ def _load(library: str) -> Conventions:
     return Conventions(
         [(re.compile(item["pattern"], re.IGNORECASE), item["reason"]) for item in data.get("unsupported", [])],
         [(re.compile(item["pattern"], re.IGNORECASE), item["reason"]) for item in data.get("contracts", [])],
-        [(item["api"], item["label"], item["reason"]) for item in data.get("apis", [])],
+        [
+            Rule(item["api"], item["label"], item["reason"], item.get("argument"), item.get("position"))
+            for item in data.get("apis", [])
+        ],
         [(item["api"], item["argument"], item["structure"]) for item in data.get("structures", [])],
     )

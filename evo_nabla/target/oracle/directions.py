@@ -25,7 +25,7 @@ def projection(
     for index, leaf in enumerate(program.leaves):
         for path, structure in structures:
             if leaf.path == path and len(leaf.shape) >= 2 and leaf.shape[-1] == leaf.shape[-2]:
-                shaper = _shaper(structure, keywords, any(item is True for item in call.args))
+                shaper = _shaper(structure, keywords, any(item is True or item == "U" for item in call.args))
                 if shaper is not None:
                     shapers.setdefault(index, []).append(shaper)
         if leaf.tied:
@@ -44,14 +44,37 @@ def projection(
 
 
 def _shaper(structure: str, keywords: Mapping[str, object], asked: bool) -> Callable[[np.ndarray], np.ndarray] | None:
-    """`asked` says that the flag (hermitian, upper) is given by position: the APIs concerned have no other."""
+    """`asked` says that the flag (hermitian, upper, UPLO) is given by position: the APIs concerned have no other."""
     if structure == "hermitian" or (structure == "hermitian if asked" and (asked or keywords.get("hermitian") is True)):
-        return _hermitian
+        upper = structure == "hermitian" and (asked or keywords.get("upper") is True)
+        return _mirrored_upper if upper or keywords.get("UPLO") == "U" else _mirrored_lower
     if structure == "triangular":
-        return np.triu if asked or keywords.get("upper") is True else np.tril
+        return _upper if asked or keywords.get("upper") is True else _lower
     return None
 
 
-def _hermitian(array: np.ndarray) -> np.ndarray:
-    result: np.ndarray = (array + np.conj(np.swapaxes(array, -1, -2))) / 2
-    return result
+def _upper(array: np.ndarray) -> np.ndarray:
+    return _real_diagonal(np.triu(array))
+
+
+def _lower(array: np.ndarray) -> np.ndarray:
+    return _real_diagonal(np.tril(array))
+
+
+def _real_diagonal(array: np.ndarray) -> np.ndarray:
+    """A triangular factor as Cholesky's decomposition gives it, whose diagonal is real."""
+    if array.dtype.kind != "c":
+        return array
+    eye = np.eye(array.shape[-1], dtype=bool)
+    return np.asarray(np.where(eye, array.real, array))
+
+
+def _mirrored_lower(array: np.ndarray) -> np.ndarray:
+    """The Hermitian matrix whose lower triangle this is: what an API that reads only that triangle sees."""
+    strict = np.tril(array, -1)
+    return _real_diagonal(np.tril(array)) + np.conj(np.swapaxes(strict, -1, -2))
+
+
+def _mirrored_upper(array: np.ndarray) -> np.ndarray:
+    strict = np.triu(array, 1)
+    return _real_diagonal(np.triu(array)) + np.conj(np.swapaxes(strict, -1, -2))

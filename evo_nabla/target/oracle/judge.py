@@ -113,7 +113,7 @@ class _Trial:
         self.deadline = time.thread_time() + options.seconds
         self.conventions = Conventions.of(backend.name)
         self.precision = PRECISIONS.get(program.lowest, PRECISIONS["float64"])
-        self.convention = self.conventions.of_api(call.api)
+        self.convention = self.conventions.of_call(call)
         self.deterministic = True
         self.contract: str | None = None
 
@@ -192,7 +192,8 @@ class _Trial:
         function = program.function()
         assert function is not None
         project = projection(program, domain, self.conventions.structures(self.call.api), self.call)
-        x = domain.flatten(values)
+        # The half of a matrix that an API does not read may hold anything, and its derivative formulas may use it.
+        x = project(domain.flatten(values))
         outputs = codomain.flatten(primal.values)
         u = draw(random, np.ones(codomain.size))
         u = np.where(np.isfinite(outputs), u, 0.0)
@@ -205,7 +206,7 @@ class _Trial:
         for order in range(1, self.options.order + 1):
             readings = read_all(level, unavailable)
             if order == 1:
-                _discount_empty_tangents(readings)
+                _discount_undifferentiable(readings)
             self._note_problems(order, readings)
             if not self.deterministic:
                 return  # what the modes give cannot be compared, whether they run can
@@ -436,13 +437,23 @@ class _Trial:
             )
 
 
-def _discount_empty_tangents(readings: Readings) -> None:
-    """Where reverse mode says that there is no derivative, outputs without any tangent say the same."""
-    reverse, forward = readings.problems.get("reverse"), readings.given.get("forward")
-    if reverse is None or reverse.problem != "unsupported" or forward is None:
+def _discount_undifferentiable(readings: Readings) -> None:
+    """Outputs without any tangent, that record no gradient either or say that there is none, are declared not
+    differentiable: whoever asks for their gradient is told so by an exception."""
+    forward = readings.given.get("forward")
+    if forward is not None:
+        raw = forward.result.raw
+        if not isinstance(raw, Pushforward) or any(tangent is not None for tangent in raw.tangents):
+            return
+    reverse, refusal = readings.given.get("reverse"), readings.problems.get("reverse")
+    if reverse is not None:
+        if not isinstance(reverse.result.raw, Pullback) or any(reverse.result.raw.differentiable):
+            return
+        del readings.given["reverse"]
+        readings.problems["reverse"] = Problem("unsupported", "the outputs do not require a gradient")
+    elif refusal is None or refusal.problem != "unsupported":
         return
-    raw = forward.result.raw
-    if isinstance(raw, Pushforward) and all(tangent is None for tangent in raw.tangents):
+    if forward is not None:
         del readings.given["forward"]
         readings.problems["forward"] = Problem("unsupported", "the outputs have no tangent")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from evo_nabla.target.backends.protocol import ModeError
 
-from .compare import Precision, discrepancy, largest
+from .compare import Precision, discrepancy, gap, largest
 from .investigate import Noise, is_elementwise, noise, perturbed
 from .levels import Level, Reading, Readings, read_all
 from .memory import Circumstances
@@ -166,7 +166,12 @@ def _judge_bounded(
     witnesses = " and ".join([*right, "float64"])
     message = f"{' and '.join(still)} in {dtype} disagree{'s' if len(still) == 1 else ''} with {witnesses}"
     # Modes that share a formula share its rounding: all of them together tell of precision, one alone of a fault.
-    kind = "precision" if not right and len(still) > 1 else "gradient"
+    # So do entries too small to show in the number that the mode contracts to.
+    close = all(
+        gap(given[mode].number, references[mode].number, 0.0, precision.tolerance * references[mode].terms) <= 1
+        for mode in still
+    )
+    kind = "precision" if close or (not right and len(still) > 1) else "gradient"
     judgement.add(kind, "+".join(still), level.order, message, max(still.values()), values)
 
 

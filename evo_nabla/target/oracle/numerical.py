@@ -30,8 +30,8 @@ _LADDER_RATIO = 4.0
 _LADDER_LEVELS = 11
 _LADDER_COLUMNS = 5
 # Where truncation is negligible and rounding not yet large.
-_FINE_FIRST, _FINE_LAST = 2.0**-14, 2.0**-22
-_NOISE_STEP = 2.0**-14
+_FINE_FIRST, _FINE_LAST = 2.0**-18, 2.0**-22
+_NOISE_STEPS = 2.0**-14, 2.0**-20
 _NOISE_POINTS = 7
 _LARGE_ENTRY = 1e-3
 # The tableau's columns amplify a rounding, and the measured size is a mean: a bound is several times as large.
@@ -110,9 +110,16 @@ def noise_points(x: Vector, v: Vector, step: float) -> list[Vector]:
     return [x + i * step * v for i in range(1, _NOISE_POINTS + 1)]
 
 
+def _function_noise(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Vector:
+    """The size of f's roundings along v. They do not depend on the spacing of the samples, where f's own variation
+    does: the closer samples tell, unless they are so close that a coarse rounding makes them all equal."""
+    far, near = (noise_of([_at(evaluate, point, size) for point in noise_points(x, v, step)]) for step in _NOISE_STEPS)
+    return np.asarray(np.where(near > 0, np.fmin(far, near), far))
+
+
 def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
     """The derivative from the best cell, entry by entry, of a tableau of steps from 2⁻⁴ down to 2⁻²⁴."""
-    sigma = noise_of([_at(evaluate, point, size) for point in noise_points(x, v, _NOISE_STEP)])
+    sigma = _function_noise(evaluate, x, v, size)
     steps = [_LADDER_FIRST / _LADDER_RATIO**i for i in range(_LADDER_LEVELS)]
     best = np.full(size, np.nan)
     error = np.full(size, np.inf)
