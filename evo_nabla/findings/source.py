@@ -110,7 +110,7 @@ class _Writer:
                 tensors.append(TensorSource(name, path, code, path in chosen, node.dtype))
         self._share()
         arguments = [self.expression(node, f"args.{i}") for i, node in enumerate(self.call.args)]
-        keywords = [(_identifier(name), self.expression(node, join("kwargs", name))) for name, node in self.call.kwargs]
+        keywords = [_keyword(name, self.expression(node, join("kwargs", name))) for name, node in self.call.kwargs]
         target = self._target()
         return CallSource(tuple(tensors), tuple(self.local), self._invocation(arguments, keywords, target), target)
 
@@ -134,13 +134,12 @@ class _Writer:
             return None
         init = self.call.init
         arguments = [self.expression(node, f"init.args.{i}") for i, node in enumerate(init.args)]
-        arguments += [f"{_identifier(n)}={self.expression(node, join('init.kwargs', n))}" for n, node in init.kwargs]
+        arguments += [_keyword(n, self.expression(node, join("init.kwargs", n))) for n, node in init.kwargs]
         return f"{dotted(self.call.api)}({', '.join(arguments)})"
 
-    def _invocation(self, arguments: list[str], keywords: list[tuple[str, str]], target: str | None) -> str:
+    def _invocation(self, arguments: list[str], named: list[str], target: str | None) -> str:
         if self._in_place() and arguments:
             arguments[0] = f"{arguments[0]}.clone()"
-        named = [f"{name}={value}" for name, value in keywords]
         if target is not None:
             return _joined("target", [*arguments, *named])
         if self._is_method():
@@ -178,9 +177,7 @@ class _Writer:
             return "{" + ", ".join(pairs) + "}"
         if isinstance(node, ObjectArgument):
             arguments = [self.expression(item, f"{path}.args.{i}") for i, item in enumerate(node.args)]
-            arguments += [
-                f"{_identifier(n)}={self.expression(item, join(f'{path}.kwargs', n))}" for n, item in node.kwargs
-            ]
+            arguments += [_keyword(n, self.expression(item, join(f"{path}.kwargs", n))) for n, item in node.kwargs]
             return f"{dotted(node.path)}({', '.join(arguments)})"
         return _scalar(node)
 
@@ -213,6 +210,13 @@ def dotted(path: str) -> str:
     if path.startswith(_EAGER) or (path.startswith("torch.") and path.count(".") == 1):
         return path
     return f'locate("{path}")'
+
+
+def _keyword(name: str, value: str) -> str:
+    """A named argument; some of torch's have names that Python keeps for itself, as `from` of random_."""
+    if keyword.iskeyword(name):
+        return f"**{{{name!r}: {value}}}"
+    return f"{_identifier(name)}={value}"
 
 
 def _identifier(name: str) -> str:
