@@ -72,9 +72,9 @@ def _real_diagonal(array: np.ndarray) -> np.ndarray:
 def _mirrored_lower(array: np.ndarray) -> np.ndarray:
     """The Hermitian matrix whose lower triangle this is: what an API that reads only that triangle sees."""
     strict = np.tril(array, -1)
-    return _real_diagonal(np.tril(array)) + np.conj(np.swapaxes(strict, -1, -2))
+    return np.asarray(_real_diagonal(np.tril(array)) + np.conj(np.swapaxes(strict, -1, -2)))
 
 
 def _mirrored_upper(array: np.ndarray) -> np.ndarray:
     strict = np.triu(array, 1)
-    return _real_diagonal(np.triu(array)) + np.conj(np.swapaxes(strict, -1, -2))
+    return np.asarray(_real_diagonal(np.triu(array)) + np.conj(np.swapaxes(strict, -1, -2)))

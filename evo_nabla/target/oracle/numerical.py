@@ -98,11 +98,7 @@ def noise_of(samples: Sequence[Vector]) -> Vector:
         if k >= 4:
             gamma = math.factorial(k) ** 2 / math.factorial(2 * k)
             sigma = np.fmax(sigma, np.sqrt(gamma * np.mean(row**2, axis=0)))
-    # Few samples can agree by chance: every entry is taken to be as noisy, relatively, as the noisiest large one.
-    size = np.abs(samples[0])
-    large = size > _LARGE_ENTRY * np.max(size, initial=0.0)
-    relative = np.max(np.where(large & np.isfinite(sigma), sigma / size, 0.0), initial=0.0)
-    return np.asarray(np.fmax(sigma, relative * size))
+    return sigma
 
 
 def noise_points(x: Vector, v: Vector, step: float) -> list[Vector]:
@@ -113,8 +109,14 @@ def noise_points(x: Vector, v: Vector, step: float) -> list[Vector]:
 def _function_noise(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Vector:
     """The size of f's roundings along v. They do not depend on the spacing of the samples, where f's own variation
     does: the closer samples tell, unless they are so close that a coarse rounding makes them all equal."""
-    far, near = (noise_of([_at(evaluate, point, size) for point in noise_points(x, v, step)]) for step in _NOISE_STEPS)
-    return np.asarray(np.where(near > 0, np.fmin(far, near), far))
+    samples = [[_at(evaluate, point, size) for point in noise_points(x, v, step)] for step in _NOISE_STEPS]
+    far, near = noise_of(samples[0]), noise_of(samples[1])
+    sigma = np.where(near > 0, np.fmin(far, near), far)
+    # Few samples can agree by chance: every entry is taken to be as noisy, relatively, as the noisiest large one.
+    magnitude = np.abs(samples[0][0])
+    large = magnitude > _LARGE_ENTRY * np.max(magnitude, initial=0.0)
+    relative = np.max(np.where(large & np.isfinite(sigma), sigma / magnitude, 0.0), initial=0.0)
+    return np.asarray(np.fmax(sigma, relative * magnitude))
 
 
 def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
