@@ -31,7 +31,7 @@ _LADDER_LEVELS = 11
 _LADDER_COLUMNS = 5
 # Where truncation is negligible and rounding not yet large.
 _FINE_FIRST, _FINE_LAST = 2.0**-18, 2.0**-22
-_NOISE_STEPS = 2.0**-14, 2.0**-20
+_NOISE_STEP = 2.0**-14
 _NOISE_POINTS = 7
 _LARGE_ENTRY = 1e-3
 # The tableau's columns amplify a rounding, and the measured size is a mean: a bound is several times as large.
@@ -107,13 +107,11 @@ def noise_points(x: Vector, v: Vector, step: float) -> list[Vector]:
 
 
 def _function_noise(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Vector:
-    """The size of f's roundings along v. They do not depend on the spacing of the samples, where f's own variation
-    does: the closer samples tell, unless they are so close that a coarse rounding makes them all equal."""
-    samples = [[_at(evaluate, point, size) for point in noise_points(x, v, step)] for step in _NOISE_STEPS]
-    far, near = noise_of(samples[0]), noise_of(samples[1])
-    sigma = np.where(near > 0, np.fmin(far, near), far)
+    """The size of f's roundings along v, entry by entry."""
+    samples = [_at(evaluate, point, size) for point in noise_points(x, v, _NOISE_STEP)]
+    sigma = noise_of(samples)
     # Few samples can agree by chance: every entry is taken to be as noisy, relatively, as the noisiest large one.
-    magnitude = np.abs(samples[0][0])
+    magnitude = np.abs(samples[0])
     large = magnitude > _LARGE_ENTRY * np.max(magnitude, initial=0.0)
     relative = np.max(np.where(large & np.isfinite(sigma), sigma / magnitude, 0.0), initial=0.0)
     return np.asarray(np.fmax(sigma, relative * magnitude))
@@ -138,21 +136,20 @@ def ladder(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
             best = np.where(better, row[column], best)
             error = np.where(better, bar, error)
         previous = row
-    rounding = 4 * _EPS * largest + _NOISE_FACTOR * sigma
-    fine = [(d, rounding / h) for d, h in zip(differences, steps) if _FINE_LAST <= h <= _FINE_FIRST]
+    fine = [(d, 4 * _EPS * largest / h) for d, h in zip(differences, steps) if _FINE_LAST <= h <= _FINE_FIRST]
     best, error = _confirm_finely(best, error, fine)
     return Estimate(best, error, np.isfinite(error))
 
 
 def _confirm_finely(best: Vector, error: Vector, fine: list[tuple[Vector, Vector]]) -> tuple[Vector, Vector]:
-    """Replace an entry that most fine differences contradict: across jumps, coarse ones can agree by accident."""
+    """Take an entry that most fine differences contradict for unknown to the extent that they differ.
+
+    Either may be deceived: coarse differences agree by accident across jumps, fine ones on the treads of a rounding.
+    """
     gaps = np.array([np.abs(difference - best) - bar for difference, bar in fine])
     contradicted = np.median(gaps, axis=0) > np.maximum(error, 1e-6 * np.abs(best))
-    values = np.array([difference for difference, _ in fine])
-    middle = np.median(values, axis=0)
-    # The spread without the outer quarters: one fine step may still reach across a jump.
-    low, high = np.percentile(values, (25, 75), axis=0)
-    return np.where(contradicted, middle, best), np.where(contradicted, high - low + fine[-1][1], error)
+    middle = np.median([difference for difference, _ in fine], axis=0)
+    return np.where(contradicted, middle, best), np.where(contradicted, np.abs(middle - best) + error, error)
 
 
 class Sides(NamedTuple):
