@@ -61,19 +61,20 @@ def _span(size: int) -> float:
     return float(max(2 * _ULPS, 2 * size))
 
 
-def noise(level: Level, readings: dict[str, Reading], eps: float) -> dict[str, Noise]:
+def noise(level: Level, readings: dict[str, Reading], eps: float, along_line: bool = True) -> dict[str, Noise]:
     """The noise of each analytic mode at the level's point.
 
     Three measures, the largest counts. A few roundings of x with ties kept, compared with the reading at x itself;
     of every entry for itself, compared with each other, since breaking a tie may move x off the very branch that is
-    judged; and the scatter along v, which sees roundings coarser than those of x, where an operator cancels inside.
+    judged; and (if asked for) the scatter along v, which sees roundings coarser than those of x, where an operator
+    cancels inside.
     """
     random = np.random.RandomState(7)
     kept = [level.project(perturbed(level.x, eps, random)) for _ in range(_PERTURBATIONS)]
     free = [_shaken(level, eps, random) for _ in range(_PERTURBATIONS + 1)]
     # The wider span of a large x is taken back, as far as the effect of roundings is linear.
     scale = 2 * _ULPS / _span(max(level.x.size, level.u.size))
-    line = noise_points(level.x, level.v, _LINE_STEP)
+    line = noise_points(level.x, level.v, _LINE_STEP) if along_line else []
     found = {}
     for mode, reading in readings.items():
         near = [reading, *_read_at([level.at(x) for x in kept], mode)]
@@ -85,7 +86,7 @@ def noise(level: Level, readings: dict[str, Reading], eps: float) -> dict[str, N
         vector = np.max([np.abs(other.vector - reading.vector) for other in near], axis=0)
         spread = np.ptp([other.vector for other in apart], axis=0) * scale
         scattered = _read_at([level.at(x) for x in line], mode)
-        if len(scattered) == len(line):
+        if scattered and len(scattered) == len(line):
             number = max(number, float(noise_of([np.array(other.number) for other in scattered])))
             spread = np.fmax(spread, noise_of([other.vector for other in scattered]))
         found[mode] = Noise(

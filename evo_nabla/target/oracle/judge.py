@@ -26,7 +26,7 @@ from .directions import projection
 from .investigate import condition, noise, perturbed
 from .levels import Level, Problem, Readings, draw, read_all
 from .lowprecision import judge_low_level
-from .memory import Circumstances, Memory
+from .memory import INVESTIGATED_SHARE, Circumstances, Memory
 from .reference import judge_reference
 from .space import OutOfTimeError, Pulled, RealFunction, Space, Vector, same_metadata
 from .state import judge_replay
@@ -49,6 +49,8 @@ class JudgeOptions(NamedTuple):
 _PRECISE = ("float64", "complex128")
 # Functional transforms differ from the tape in few formulas and cost as much again: one call in eight runs them.
 _TRANSFORM_SHARE = 8
+_NESTED_FORWARD_SHARE = 4
+_FIRST_CALLS = 8
 
 
 def judge(backend: Backend, call: Call, options: JudgeOptions, memory: Memory | None = None) -> dict[str, Any]:
@@ -119,6 +121,8 @@ class _Trial:
 
     def run(self) -> None:
         """Judge; what is found goes to the judgement."""
+        if self.memory is not None:
+            self.memory.visit(self.call.api)
         primal = self._direct_twice()
         if primal is None or not self._worth_differentiating(primal):
             return
@@ -204,7 +208,7 @@ class _Trial:
         unavailable: dict[str, Any] = {}
         below: Readings | None = None
         for order in range(1, self.options.order + 1):
-            readings = read_all(level, unavailable)
+            readings = read_all(level, unavailable, self._left_out(order))
             if order == 1:
                 _discount_undifferentiable(readings)
             self._note_problems(order, readings)
@@ -230,6 +234,16 @@ class _Trial:
                 upper = precise.above(self.random)
                 upper.u, upper.v = level.u, level.v
                 precise = upper
+
+    def _left_out(self, order: int) -> tuple[str, ...]:
+        """Modes that this call does without. Forward over forward runs through nested functional transforms in
+        Python, and costs as much as the three other modes of order 2 together: after the first calls of an API,
+        one in four has it."""
+        if order == 1 or self.options.thorough or self.hash % _NESTED_FORWARD_SHARE == 0:
+            return ()
+        if self.memory is None or self.memory.visits(self.call.api) <= _FIRST_CALLS:
+            return ()
+        return ("ff" + "r" * (order - 2),)
 
     def _blocked(self, order: int) -> bool:
         """Whether the next order would only repeat what this one found, or time is up."""
@@ -257,7 +271,8 @@ class _Trial:
 
     def _circumstances(self, level: Level) -> Circumstances:
         memory = None if self.options.thorough else self.memory
-        return Circumstances(self._excuse(level), memory, (self.call.api, self.program.lowest))
+        chosen = self.hash % INVESTIGATED_SHARE == 0
+        return Circumstances(self._excuse(level), memory, (self.call.api, self.program.lowest), chosen)
 
     def _excuse(self, level: Level) -> str | None:
         """Why a differing derivative of this API is no bug, by a documented convention."""

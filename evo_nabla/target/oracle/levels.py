@@ -151,11 +151,13 @@ class Readings(NamedTuple):
     problems: dict[str, Problem]
 
 
-def read_all(level: Level, unavailable: dict[str, Problem]) -> Readings:
-    """Read every analytic mode; a mode built on one that failed below is not tried again."""
+def read_all(level: Level, unavailable: dict[str, Problem], left_out: tuple[str, ...] = ()) -> Readings:
+    """Read every analytic mode but those left out; a mode built on one that failed below is not tried again."""
     given: dict[str, Reading] = {}
     problems: dict[str, Problem] = {}
     for mode in level.modes:
+        if mode in left_out:
+            continue
         known = _known_problem(mode, unavailable) if level.below is not None else None
         if known is not None:
             problems[mode] = Problem("unsupported", known.message)

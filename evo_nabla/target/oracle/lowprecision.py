@@ -29,7 +29,7 @@ def judge_low_level(
     circumstances: Circumstances,
 ) -> None:
     """Compare every analytic mode with the same mode in float64, vector by vector."""
-    both = read_all(precise, {})
+    both = read_all(precise, {}, tuple(mode for mode in precise.modes if mode not in readings.given))
     references = _references(both.given, readings.given)
     before = len(judgement.findings)
     # The float64 result of the same inputs must be right itself before it can be a reference.
@@ -50,8 +50,9 @@ def judge_low_level(
         judgement.doubt(circumstances.excuse)
         return
     pattern = circumstances.pattern(level.order, list(off))
-    if circumstances.is_known(pattern):
-        judgement.doubt("repeats a finding of this API")
+    familiar = circumstances.verdict(pattern)
+    if familiar is not None:
+        judgement.doubt(familiar)
         return
     if not _references_agree(references):
         judgement.doubt("no reference: the float64 modes disagree, or are not finite")
@@ -61,8 +62,7 @@ def judge_low_level(
         _judge_unbounded(level, readings, references, unbounded, precision, dtype, judgement)
     else:
         _judge_bounded(level, readings, precise, references, off, precision, dtype, judgement)
-    if len(judgement.findings) > before:
-        circumstances.note(pattern)
+    circumstances.note(pattern, finding=len(judgement.findings) > before)
 
 
 def _references(precise: dict[str, Reading], given: dict[str, Reading]) -> dict[str, Reading]:
@@ -143,11 +143,10 @@ def _judge_bounded(
     judgement: Judgement,
 ) -> None:
     given = {mode: readings.given[mode] for mode in references}
-    noises = noise(level, given, precision.eps)
-    inherent = noise(precise, references, precision.eps)
+    noises = noise(level, {mode: given[mode] for mode in off}, precision.eps, along_line=False)
     still = {}
     for mode in off:
-        explained = 8 * (noises[mode].vector + inherent[mode].vector)
+        explained = 8 * noises[mode].vector
         found = _compare(level, given[mode], references[mode], precision, explained)
         if found > 1:
             still[mode] = found

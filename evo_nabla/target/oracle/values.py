@@ -44,13 +44,13 @@ def judge_values(level: Level, readings: Readings, judgement: Judgement, circums
         return
     apart = [f"{pair.a} {pair.b}" for pair in pairs if pair.discrepancy > 1]
     pattern = circumstances.pattern(level.order, apart)
-    if circumstances.is_known(pattern):
-        judgement.doubt("repeats a finding of this API")
+    familiar = circumstances.verdict(pattern)
+    if familiar is not None:
+        judgement.doubt(familiar)
         return
     before = len(judgement.findings)
     _explain(level, readings, judgement, circumstances.excuse, nature(level))
-    if len(judgement.findings) > before:
-        circumstances.note(pattern)
+    circumstances.note(pattern, finding=len(judgement.findings) > before)
 
 
 def _size(readings: Readings) -> float:

@@ -1,0 +1,1 @@
+"""Benchmarks: figures for docs/experiments.md, never tests."""
