@@ -9,7 +9,7 @@ from evo_nabla.executor.report import Finding as Observation
 
 from .document import Finding
 from .reproducer import mode_name, ordinal, relative_spread, templates, title, tolerance, what
-from .signature import normalise_message
+from .signature import normalise_message, told
 from .source import SourceError, call_as_python, call_source
 
 MAX_TAIL = 40  # lines of a dying process's output
@@ -35,7 +35,7 @@ def report(finding: Finding, repro_problem: str = "") -> str:
             values=[(mode_name(mode), repr(value)) for mode, value in observation.values.items()],
             ordinal=ordinal(observation.order),
             discrepancy=_size(observation.discrepancy),
-            crash=_fenced("\n".join(finding.crash.stderr_tail.splitlines()[-MAX_TAIL:])) if finding.crash else "",
+            crash=_fenced("\n".join(told(finding.crash.stderr_tail).splitlines()[-MAX_TAIL:])) if finding.crash else "",
             float64=finding.float64,
             rtol=f"{tolerance(finding.call, observation):.1g}",
             spread=f"{spread:.2g}" if spread else "",

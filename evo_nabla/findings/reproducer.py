@@ -119,6 +119,8 @@ def reproducer(call: Call, observation: Observation, versions: Versions, time_li
     """
     source = call_source(call)
     fragment = _FRAGMENT[observation.kind]
+    if fragment == "precision" and "reference" not in observation.detail:
+        fragment = "compare"  # a low precision, measured against the same call in float64
     order = max(observation.order, 1)
     context = {
         "kind": observation.kind,
@@ -134,7 +136,7 @@ def reproducer(call: Call, observation: Observation, versions: Versions, time_li
         "basis": fragment == "compare" and order <= 2,
         "modes": modes(observation.kind, order, source),
         "rtol": _rtol(source, observation),
-        "rounding": 1e-13 if _lowest_rtol(source) == RTOL["float64"] else _lowest_rtol(source),
+        "rounding": 1e-13 if _lowest_rtol(source) == RTOL["float64"] else _rtol(source, observation),
         "numerical": "numerical over reverse" if order == 2 else "numerical",
         "reference": _reference(observation) if fragment == "precision" else "",
         "entry": _entry(observation),
@@ -190,9 +192,8 @@ def modes(kind: str, order: int, source: CallSource) -> list[tuple[str, str]]:
 
 
 def _explanation(observation: Observation) -> str:
-    if not observation.suspect:
-        return "What evo_nabla saw:"
-    return f"What evo_nabla saw ({mode_name(observation.suspect)} is the odd one out):"
+    suspect = f" ({mode_name(observation.suspect)} is the odd one out)" if observation.suspect else ""
+    return f"What evo_nabla saw{suspect}: {'' if observation.values else observation.message}".rstrip()
 
 
 def _plain(text: str) -> str:

@@ -20,7 +20,7 @@ MAX_MESSAGE = 200
 MAX_FRAMES = 3
 
 # Only these kinds are told apart by what was said; of values that differ the message says nothing but numbers.
-KINDS_WITH_MESSAGE = frozenset({"status", "internal_assert", "metadata", "stale", "transform"})
+KINDS_WITH_MESSAGE = frozenset({"status", "internal_assert", "metadata"})
 
 _DTYPE_CLASSES = {
     "float64": "double",
@@ -191,7 +191,7 @@ _LAST_WORDS = re.compile(
     r"|.*Check failed:.*|.*INTERNAL ASSERT.*|Fatal Python error: .*|.*Sanitizer: .*)"
 )
 # Frames of the worker that ran the call, of the interpreter and of the machinery of signals say nothing about the bug.
-_OUR_FRAMES = re.compile(r"(^|/)evo_nabla/(target|call)/|/lib/python3\.\d+/[a-z_]+\.py$|^<frozen")
+_OUR_FRAMES = re.compile(r"(^|/)evo_nabla/(target|call)/|/lib/python3\.\d+/(?!(site|dist)-packages/)|^<frozen")
 _NATIVE_NOISE = re.compile(r"^(_Py|Py[A-Z]|raise$|abort$|gsignal$|__|pthread_)|faulthandler")
 
 
@@ -213,6 +213,18 @@ def crash_frames(stderr_tail: str) -> list[str]:
         if not _OUR_FRAMES.search(match["file"])
     ]
     return frames + (native[:MAX_FRAMES] or python[:MAX_FRAMES])
+
+
+def told(stderr_tail: str) -> str:
+    """The output of a dying process without what it says of evo_nabla and of the machine it ran on."""
+    lines = []
+    for line in stderr_tail.splitlines():
+        frame = _PYTHON_FRAME.match(line) or _NATIVE_FRAME.search(line)
+        if frame is None:
+            lines += [] if line.startswith("Extension modules:") else [line]
+        elif not _OUR_FRAMES.search(frame["file"]):
+            lines.append(line.replace(frame["file"], _inside_package(frame["file"])))
+    return "\n".join(lines).strip()
 
 
 def _last_words(stderr_tail: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import math
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -285,15 +286,22 @@ def _shortest(entry: np.ndarray) -> str:
     return number(value)
 
 
+_LOCATED = re.compile(r'locate\("([\w.]+)\.(\w+)"\)')
+
+
 def call_as_python(source: CallSource) -> str:
     """The minimal call as a reader of the report wants it: imports, tensors, call."""
-    lines = ["import torch", ""]
-    if source.uses("np."):
-        lines.insert(0, "import numpy as np")
-    if source.uses("nan") or source.uses("inf"):
-        lines.append("from math import inf, nan\n")
-    lines += [tensor.code + (".requires_grad_()" if tensor.differentiated else "") for tensor in source.tensors]
+    lines = [tensor.code + (".requires_grad_()" if tensor.differentiated else "") for tensor in source.tensors]
     if source.target is not None:
         lines.append(f"target = {source.target}")
     lines += [*source.local, f"y = {source.expression}"]
-    return "\n".join(lines)
+    code = "\n".join(lines)
+    head = ["import torch"]
+    if "np." in code:
+        head.insert(0, "import numpy as np")
+    if re.search(r"(?<!\w)(nan|inf)\b", code):
+        head.insert(0, "from math import inf, nan")
+    head += [f"from {module} import {name}" for module, name in sorted(set(_LOCATED.findall(code)))]
+    if "laid_out(" in code:
+        head.append("\n# laid_out (see repro.py): the same values, but in memory with these strides")
+    return "\n".join([*head, "", _LOCATED.sub(r"\2", code)])

@@ -16,6 +16,7 @@ from evo_nabla.executor import Crash
 from evo_nabla.executor import Finding as Observation
 from evo_nabla.findings import Finding, FindingError, FindingsFolder, Signature, Versions, read_finding
 from evo_nabla.findings.folder import FINDING, REPORT, REPRO
+from evo_nabla.findings.source import call_as_python, call_source
 
 from .conftest import bug, written
 
@@ -172,3 +173,16 @@ def test_text_cannot_leave_its_fence(tmp_path: Path) -> None:
     observation = dataclasses.replace(FOUND.observation, message="oops\n```\n# not a heading")
     name = FindingsFolder(tmp_path).write(dataclasses.replace(FOUND, observation=observation))
     assert (tmp_path / name / REPORT).read_text().count("```") == 4
+
+
+@pytest.mark.parametrize(
+    ("api", "tensor", "expected"),
+    [
+        ("mypkg.ops.f", written([1.0]), "from mypkg.ops import f\n"),
+        ("torch.exp", {"tensor": {"shape": [1], "dtype": "float64", "values": [{"float": "nan"}]}}, "from math import"),
+        ("torch.nanmean", written([1.0]), "import torch\n\na0"),
+    ],
+)
+def test_the_code_in_the_report_stands_alone(api: str, tensor: object, expected: str) -> None:
+    code = call_as_python(call_source(call_from_json({"api": api, "args": [tensor]})))
+    assert expected in code and "locate" not in code and ("math" in code) == ("math" in expected)

@@ -145,6 +145,16 @@ def test_functional_transforms_of_det_show_their_second_derivative() -> None:
     assert status == 1 and "nan" in printed  # pytorch/pytorch#192521
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("gradient", 0), ("status", 0), ("transform", 2)])
+def test_a_torch_without_functional_transforms_is_no_bug(
+    kind: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = script(call_from_json(HONEST["kink"]), kind, order=2)
+    monkeypatch.delattr(torch, "func")  # as before 2.0
+    status, printed = run_here(text)
+    assert status == expected, printed
+
+
 def test_a_cached_result_is_stale() -> None:
     document = {
         "api": "torch.distributions.transforms.AbsTransform",
@@ -160,6 +170,16 @@ def test_an_inaccurate_derivative_is_measured_against_the_reference() -> None:
     assert run_here(script(call, "precision", reference="3.1391327920480296e-17", **detail))[0] == 1  # #192406
     call = call_from_json({"api": "torch.exp", "args": [written([1.0, -38.0])]})
     assert run_here(script(call, "precision", reference="3.1391327920480296e-17", **detail))[0] == 0
+
+
+def test_low_precision_is_measured_against_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PLANTED))
+    inputs = written([0.25, -0.75, 1.25], "bfloat16")
+    call = call_from_json({"api": "planted_wrong.dtypes.brain_float", "args": [inputs]})
+    values = {"reverse": 1.75, "forward": 2.1875, "float64": 2.1875}
+    text = reproducer(call, Finding("precision", "reverse", 1, 1.3, values, "", {}), VERSIONS)
+    assert run_here(text)[0] == 1
+    assert run_here(script(call_from_json(HONEST["half"]), "precision"))[0] == 0
 
 
 def test_a_half_precision_gradient_that_overflows_is_not_finite() -> None:

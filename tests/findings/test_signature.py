@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evo_nabla.call import call_from_json
 from evo_nabla.executor import Crash, Finding, Report
 from evo_nabla.findings import Signature, observations, signatures_of
-from evo_nabla.findings.signature import class_of_dtypes, crash_frames, normalise_message
+from evo_nabla.findings.signature import class_of_dtypes, crash_frames, normalise_message, told
 
 from .conftest import bug, written
 
@@ -81,6 +81,12 @@ def test_frames_are_those_of_the_library_without_lines_and_addresses() -> None:
     assert crash_frames(FAULTHANDLER)[-1] == "torch/nn/functional.py:fold"
     assert not any("evo_nabla" in frame or "4242" in frame for frame in crash_frames(FAULTHANDLER))
     assert crash_frames(NATIVE)[-1] == "libtorch_cpu.so:_ZN2at6native4foldE"
+
+
+def test_what_is_told_of_a_crash_is_about_the_library() -> None:
+    output = told(FAULTHANDLER + "Extension modules: numpy._core\n")
+    assert 'File "torch/nn/functional.py", line 4242 in fold' in output and "Segmentation fault" in output
+    assert "/home" not in output and "evo_nabla" not in output and "Extension" not in output
 
 
 def test_the_numbers_of_a_finding_do_not_matter() -> None:
