@@ -18,7 +18,9 @@ _PERTURBATIONS = 3
 _LINE_STEP = 2.0**-10
 _ULPS = 4
 # A perturbation of a few roundings bounds the roundings inside the operator up to a moderate factor.
-_NOISE_FACTOR = 8.0
+_NOISE_FACTOR = 32.0
+# An error bar is an estimate; before a disagreement is reported it must hold with a margin.
+_SAFETY = 8.0
 _MOVES = 3
 # Full Jacobians are taken up to this many inputs or outputs.
 _JACOBIAN_SIZE = 24
@@ -187,6 +189,8 @@ def compare_all(
                 error += _NOISE_FACTOR * (noises[a].number + noises[b].number)
             pairs.append(Pair(a, b, gap(ra.number, rb.number, ANALYTIC, error)))
     if estimate is not None:
+        if noises is not None:
+            estimate = estimate._replace(error=_SAFETY * estimate.error)
         number, bar = estimate.along(level.u)
         for mode, reading in readings.items():
             if not math.isfinite(number):
@@ -209,7 +213,9 @@ def _finite(value: float) -> float:
 
 def _entrywise(level: Level, reading: Reading, estimate: Estimate, own: Noise | None, inherent: float) -> float:
     """The largest discrepancy of an entry of Jv against its difference, over the entries that have both."""
-    error = estimate.error + (1e-13 + inherent) * largest(np.abs(np.where(estimate.finite, estimate.value, 0.0)))
+    error = estimate.error + (ANALYTIC_OF_TERMS + inherent) * largest(
+        np.abs(np.where(estimate.finite, estimate.value, 0.0))
+    )
     if own is not None:
         error = error + _NOISE_FACTOR * own.vector
     found = discrepancy(reading.vector, estimate.value, NUMERICAL, error)
