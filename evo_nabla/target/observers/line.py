@@ -11,6 +11,10 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import coverage
 from coverage.numbits import numbits_to_nums, nums_to_numbits
 
+# The C tracer counts calls and returns, and does not see the functions that switch it off return: its stack grows by a
+# kilobyte a call. A new tracer now and then costs a millisecond.
+_RENEWAL = 256
+
 
 class LineObserver:
     """Lines named by file and number, relative to the folder that holds the package: "torch/_tensor.py:531".
@@ -42,6 +46,7 @@ class LineObserver:
         self._trace: Any = None
         self._tracing = False
         self._disturbed = False
+        self._drains = 0
 
     def start(self) -> None:
         """Begin to trace this thread and those it starts."""
@@ -73,7 +78,8 @@ class LineObserver:
 
     def drain(self) -> List[str]:
         """Stop tracing; names of the lines never drained before, sorted."""
-        if self._disturbed:
+        self._drains += 1
+        if self._disturbed or self._drains % _RENEWAL == 0:
             self._start_afresh()
         sys.settrace(None)
         self._tracing = False
@@ -89,7 +95,8 @@ class LineObserver:
             self._database.close()
 
     def _start_afresh(self) -> None:
-        """The call took the tracer off, which then believes itself in the middle of that call's files."""
+        """Begin with a new tracer: the call took the old one off, which then believes itself in the middle of that
+        call's files; or its stack has grown long enough."""
         sys.settrace(self._trace)
         self._coverage.stop()
         self._coverage.start()
