@@ -35,6 +35,7 @@ from evo_nabla.call import (
 from evo_nabla.target.conventions import Conventions
 from evo_nabla.target.observers import pause, resume
 
+from .memory import Memory
 from .protocol import (
     Arrays,
     Clock,
@@ -173,75 +174,11 @@ def _callable(path: str) -> Callable[..., Any]:
     return lambda instance: getter(found, instance, type(instance))
 
 
-class _Memory:
-    """How a leaf's logical values lie in memory."""
-
-    def __init__(self, argument: TensorArgument) -> None:
-        self.layout = argument.layout
-        self.shape = argument.shape
-        self.strides: tuple[int, ...] | None = None
-        if self.layout.kind == "expanded":
-            self.tied = bool(self.shape) and self.shape[0] > 1
-        elif self.layout.strides is not None:
-            self.strides = tuple(self.layout.strides)
-            self.tied = self._overlaps()
-        else:
-            self.tied = False
-
-    def _positions(self) -> np.ndarray:
-        assert self.strides is not None
-        positions = np.zeros(self.shape, dtype=np.int64)
-        for axis, (size, stride) in enumerate(zip(self.shape, self.strides)):
-            line = np.arange(size, dtype=np.int64) * stride
-            positions += line.reshape([-1 if a == axis else 1 for a in range(len(self.shape))])
-        return positions
-
-    def _overlaps(self) -> bool:
-        positions = self._positions().ravel()
-        return len(np.unique(positions)) < positions.size
-
-    def project(self, array: np.ndarray) -> np.ndarray:
-        """What can be read back after the array is written: elements that share memory become equal."""
-        if not self.tied:
-            return array
-        if self.strides is None:
-            return np.ascontiguousarray(np.broadcast_to(array[:1], array.shape))
-        positions = self._positions()
-        buffer = np.zeros(int(positions.max(initial=0)) + 1, dtype=array.dtype)
-        buffer[positions.ravel()] = array.ravel()
-        return np.asarray(buffer[positions])
-
-    def lay(self, tensor: Tensor) -> Tensor:
-        """A tensor of the same values in this memory layout."""
-        kind = self.layout.kind
-        if self.strides is not None:
-            reach = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides)) if tensor.numel() else 0
-            buffer = torch.zeros(self.layout.offset + max(reach, 0), dtype=tensor.dtype)
-            view = buffer.as_strided(self.shape, self.strides, self.layout.offset)
-            if tensor.numel():
-                buffer[torch.from_numpy(self._positions().ravel()) + self.layout.offset] = tensor.reshape(-1)
-            return view
-        if kind == "transposed" and tensor.dim() >= 2:
-            return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
-        if kind == "strided" and tensor.dim() >= 1:
-            wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype)
-            view = wide[..., ::2]
-            view.copy_(tensor)
-            return view
-        if kind == "expanded" and self.tied:
-            return tensor[:1].clone().expand(self.shape)
-        if kind == "channels_last":
-            form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
-            return tensor.contiguous(memory_format=form)
-        return tensor
-
-
 class _Slot:
     """A tensor argument: its memory, dtype and value."""
 
     def __init__(self, argument: TensorArgument, precise: bool) -> None:
-        self.memory = _Memory(argument)
-        self.plain = argument.layout.kind == "contiguous" and argument.layout.strides is None
+        self.memory = Memory(argument)
         under_test = argument.dtype
         self.dtype = _PRECISE.get(under_test, under_test) if precise else under_test
         if not hasattr(torch, self.dtype):
@@ -255,10 +192,11 @@ class _Slot:
 
     def build(self, value: np.ndarray) -> Tensor:
         """A fresh tensor of the given values."""
-        tensor = torch.from_numpy(np.array(value, order="C"))
+        memory = self.memory
+        tensor = torch.from_numpy(np.array(value, order="C") if memory.is_plain else memory.buffer(value))
         if self._converted:
             tensor = tensor.to(self.torch_dtype)
-        return tensor if self.plain else self.memory.lay(tensor)
+        return tensor if memory.is_plain else tensor.as_strided(memory.shape, memory.strides, memory.offset)
 
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor still has this slot's shape and values."""
