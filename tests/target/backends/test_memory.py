@@ -18,7 +18,7 @@ def test_torch_reads_what_was_written(argument: TensorArgument) -> None:
     projected = memory.project(value)
     assert projected.shape == argument.shape
     assert np.array_equal(memory.project(projected), projected, equal_nan=projected.dtype.kind in "fc")
-    if memory.is_plain or value.dtype.kind in "u" and value.dtype.itemsize > 1:
+    if memory.is_plain or (value.dtype.kind in "u" and value.dtype.itemsize > 1):
         return
     view = torch.from_numpy(memory.buffer(value)).as_strided(memory.shape, memory.strides, memory.offset)
     assert np.array_equal(view.numpy(), projected, equal_nan=projected.dtype.kind in "fc")
