@@ -25,7 +25,7 @@ class Budget:
     """The most that shrinking one finding may cost."""
 
     runs: int = 200
-    seconds: float = 60.0
+    seconds: float = 15.0
 
 
 DEFAULT_BUDGET = Budget()
