@@ -61,7 +61,7 @@ def main() -> None:
             differentiated += bool(compared)
     wall = sum(totals)
     print(
-        f"\n{len(totals)} calls, {len(totals) / spent:.0f} calls per CPU second, {len(totals) / wall:.0f} per wall second, "
+        f"\n{len(totals)} calls, {len(totals) / spent:.0f} per CPU second, {len(totals) / wall:.0f} per wall second, "
         f"median call {1000 * statistics.median(totals):.1f} ms; "
         f"outside the library's own modes {1 - libraries / wall:.0%}; "
         f"APIs with gradients compared: {differentiated} of {len(calls)}; slowest call {max(totals):.2f} s"
