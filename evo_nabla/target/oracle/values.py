@@ -8,9 +8,9 @@ import numpy as np
 
 from evo_nabla.target.backends.protocol import ModeError, Pullback
 
-from .compare import NUMERICAL, discrepancy, largest
+from .compare import NUMERICAL, discrepancy, gap, largest
 from .investigate import Nature, Pair, compare_all, condition, moved_points, nature, noise, suspects, unit
-from .levels import Level, Readings, read_all
+from .levels import Level, Reading, Readings, read_all
 from .memory import Circumstances
 from .numerical import Estimate
 from .verdict import Judgement
@@ -19,6 +19,7 @@ _EPS = 2.0**-52
 # Differences that are known no better than this say nothing about a gradient.
 _USEFUL_ERROR = 1e-2
 _NEGLIGIBLE_ERROR = 1e-9
+_SYMMETRY, _SYMMETRY_OF_TERMS, _SYMMETRY_NOISE = 1e-6, 1e-9, 64.0
 # Full Jacobians, to say which entries differ, are taken up to this many inputs or outputs.
 _JACOBIAN_SIZE = 24
 
@@ -76,10 +77,38 @@ def _judge_without_quick(level: Level, readings: Readings, judgement: Judgement,
     if not bar <= _USEFUL_ERROR * max(_size(readings), abs(number)):
         if _size(readings) > 0 or not np.isfinite(bar):
             judgement.doubt("differences do not converge")
+            _judge_symmetry(level, readings, judgement, excuse)
         return
     pairs = compare_all(level, readings.given, found.estimate)
     if max((pair.discrepancy for pair in pairs), default=0.0) > 1:
         _explain(level, readings, judgement, excuse, found)
+
+
+def asymmetry(level: Level, reading: Reading) -> tuple[float, float, float]:
+    """(discrepancy, ⟨H v, w⟩, ⟨H w, v⟩) of the Hessian H of ⟨u, f⟩ by reverse over reverse, for a level of order 2."""
+    assert level.below is not None
+    inputs = level.below.x.size
+    v, w = level.u, level.v[:inputs]
+    swapped = level.at(level.x, w, level.v).read("rr")
+    straight, crossed = reading.vector[:inputs] * w, swapped.vector[:inputs] * v
+    terms = max(float(np.abs(straight).sum()), float(np.abs(crossed).sum()))
+    rounding = _SYMMETRY_NOISE * noise(level, {"rr": reading}, _EPS)["rr"].number
+    a, b = float(straight.sum()), float(crossed.sum())
+    return gap(a, b, _SYMMETRY, _SYMMETRY_OF_TERMS * terms + rounding), a, b
+
+
+def _judge_symmetry(level: Level, readings: Readings, judgement: Judgement, excuse: str | None) -> None:
+    """Where differences say nothing, a Hessian that the modes agree on must at least be symmetric."""
+    reading = readings.given.get("rr")
+    if level.order != 2 or reading is None or excuse is not None:
+        return
+    try:
+        found, straight, crossed = asymmetry(level, reading)
+    except ModeError:
+        return
+    if found > 1:
+        values = {"rr": straight, "rr transposed": crossed}
+        judgement.add("asymmetry", "rr", 2, "the second derivative is not symmetric", found, values)
 
 
 def _explain(
