@@ -18,7 +18,8 @@ from .arguments import (
     TupleArgument,
     Values,
 )
-from .call import Call, Init, Json, call_hash, canonical_text
+from .call import Call, Init, Json
+from .canonical import call_hash, canonical_text
 from .errors import CallError
 from .jsonl import call_from_text, read_calls, write_calls
 from .materialise import MAX_ELEMENTS, materialise

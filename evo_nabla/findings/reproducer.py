@@ -10,7 +10,8 @@ from pathlib import Path
 
 import jinja2
 
-from evo_nabla.call.call import Call, call_hash
+from evo_nabla.call.call import Call
+from evo_nabla.call.canonical import call_hash
 from evo_nabla.call.dtypes import COMPLEX, DTYPES
 from evo_nabla.executor.report import Finding as Observation
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from evo_nabla.call.call import Call, call_hash
+from evo_nabla.call.call import Call
+from evo_nabla.call.canonical import call_hash
 from evo_nabla.call.errors import CallError
 from evo_nabla.call.parse import call_from_json
 from evo_nabla.call.serialise import call_to_json
