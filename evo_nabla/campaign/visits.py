@@ -10,8 +10,9 @@ from evo_nabla.evolution.scheduler import Scheduler
 
 # Calls in one generation: enough to make a message's cost small, few enough that a kill loses little.
 BATCH = 32
-# How many seeds each API gets on its first visits: one, so that all APIs are soon seen, then a few more.
-SEED_ROUNDS = (1, 3)
+# How many seeds each API gets before the scheduler decides: one, so that all APIs are soon seen. The others are the
+# first calls of the visits that it decides on, so that evolution begins within the first minutes.
+SEED_ROUNDS = (1,)
 
 
 class Visits:
