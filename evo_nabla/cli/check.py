@@ -102,13 +102,18 @@ def verdict_line(call: Call, report: Report) -> dict[str, Any]:
     }
 
 
+def _printable(text: str) -> str:
+    """The text with what a terminal cannot show, or should not obey, written as escapes: it comes from the library."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def _print(line: dict[str, Any]) -> None:
     name = line["id"] or line["call"]["api"]
-    parts = [f"[{_STYLES[line['verdict']]}]{line['verdict']:<12}[/]", escape(str(name))]
+    parts = [f"[{_STYLES[line['verdict']]}]{line['verdict']:<12}[/]", escape(_printable(str(name)))]
     if line["verdict"] == "finding":
         parts.append(f"{line['kind']}, suspect {line['suspect']}, order {line['order']}")
     if line["discrepancy"]:
         parts.append(f"discrepancy {line['discrepancy']:.3g}")
     if line["reason"]:
-        parts.append(escape(line["reason"]))
+        parts.append(escape(_printable(line["reason"])))
     console.print("  ".join(parts), soft_wrap=True)

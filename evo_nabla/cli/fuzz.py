@@ -13,7 +13,7 @@ from evo_nabla.campaign.interrupt import Interrupt
 from evo_nabla.campaign.monitors import JsonMonitor, Monitor, PlainMonitor, ScreenMonitor
 from evo_nabla.campaign.opening import open_campaign
 from evo_nabla.campaign.progress import Progress
-from evo_nabla.campaign.settings import MAX_WORKERS, STRATEGIES, default_folder
+from evo_nabla.campaign.settings import MAX_WORKERS, STRATEGIES, default_folder, require_library
 
 from .options import (
     JsonOption,
@@ -82,6 +82,7 @@ def fuzz(
         "seeds": absolute_seeds(seeds),
     }
     limit = parse_budget(budget) if budget is not None else Budget()
+    require_library(library)  # before a folder is made for it
     place = folder or default_folder(library)
     monitor = _monitor(plain, json_)
     if not json_:

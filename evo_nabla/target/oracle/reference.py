@@ -24,6 +24,7 @@ Array = np.ndarray
 _LONG = np.longdouble
 _TERMS = 3  # value, first and second derivative
 _TOLERANCE = 1e-6
+_SMALLEST_WEIGHT = 1e-6
 # Below, float64 loses digits to gradual underflow; above, it is about to overflow.
 _SMALLEST, _LARGEST = 1e-300, 1.79e308
 
@@ -259,6 +260,8 @@ def judge_reference(call: Call, level: Level, readings: Readings, judgement: Jud
         if mode not in readings.given:
             continue
         derivative = _derivative(level, mode, readings, inputs)
+        if derivative is None:
+            continue
         known = (np.abs(reference) > _SMALLEST) & (np.abs(reference) < _LARGEST) & np.isfinite(series.c[0])
         off = np.where(known, discrepancy(derivative, reference, _TOLERANCE), 0.0)
         if largest(off) <= 1:
@@ -272,22 +275,23 @@ def judge_reference(call: Call, level: Level, readings: Readings, judgement: Jud
         return
 
 
-def _derivative(level: Level, mode: str, readings: Readings, inputs: int) -> Vector:
+def _derivative(level: Level, mode: str, readings: Readings, inputs: int) -> Vector | None:
     """f′ or f″, entry by entry, from a mode's vector: it is u f′, v f′ or u v f″, since the Jacobian is diagonal.
 
-    Where the output is infinite the level's u is zero and hides the entry; then the mode is read again with weights
+    Where the output is infinite the level's u is zero and hides the entry, and at tiny x its v is as tiny and makes the
+    product underflow; then the mode is read again with weights
     of one (a precision finding needs no finite output: the derivative of 2ˣ is still representable past its overflow).
     """
     weight = level.v[:inputs] if mode == "forward" else level.u if level.below is None else level.x[inputs:] * level.u
     vector = readings.given[mode].vector
-    if (level.below is None or np.all(level.x[inputs:] != 0)) and np.all(weight != 0):
+    if (level.below is None or np.all(level.x[inputs:] != 0)) and np.all(np.abs(weight) > _SMALLEST_WEIGHT):
         return np.asarray(vector[:inputs] / weight)
     if mode == "rf":
-        return np.full(inputs, np.nan)
+        return None
     ones = np.ones(level.u.size)
     point = level.x.copy()
     point[inputs:] = 1.0
     try:
         return level.function.pull(point, ones).gradient[:inputs]
     except ModeError:
-        return np.full(inputs, np.nan)
+        return None

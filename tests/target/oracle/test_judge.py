@@ -141,3 +141,7 @@ def test_the_same_call_gets_the_same_judgement() -> None:
 
 def test_too_large_is_said() -> None:
     assert "too large" in judged("torch.sin", tensor(70000))["reason"]
+
+
+def test_a_second_derivative_at_a_tiny_input_does_not_underflow_in_the_oracle() -> None:
+    assert judged("torch.sin", values(1e-290))["verdict"] == "agree"
