@@ -294,8 +294,8 @@ class _Object:
     """The object behind an API with constructor arguments: a module (kept, its parameters replaced for every run)
     or any other class (built afresh for every run)."""
 
-    def __init__(self, path: str, factory: Callable[..., Any], arguments: _Arguments, seed: Callable[[], None]) -> None:
-        self._path, self._factory, self._arguments, self._seed = path, factory, arguments, seed
+    def __init__(self, factory: Callable[..., Any], arguments: _Arguments, seed: Callable[[], None]) -> None:
+        self._factory, self._arguments, self._seed = factory, arguments, seed
         self.module: torch.nn.Module | None = None
         self.slots: list[tuple[str, torch.nn.Module, str]] = []
         self._buffers: list[tuple[torch.nn.Module, str, Tensor]] = []
@@ -349,7 +349,6 @@ class TorchProgram:
 
     def __init__(self, backend: TorchBackend, call: Call, precise: bool) -> None:
         self._backend = backend
-        self._api = call.api
         self._seed = int(call_hash(call)[:8], 16)
         self._arguments = _Arguments(call, precise)
         self._object: _Object | None = None
@@ -359,7 +358,7 @@ class TorchProgram:
             if not inspect.isclass(target):
                 raise RefusedError(f"{call.api} takes no init: it is not a class")
             with backend.guard():
-                self._object = _Object(call.api, target, self._arguments, lambda: backend.seed(self._seed))
+                self._object = _Object(target, self._arguments, lambda: backend.seed(self._seed))
         self._target = target
         self._under_test = self._dtype_under_test(call)
         slots = self._arguments.leaf_slots
