@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from evo_nabla.call import canonical_text
@@ -83,7 +83,7 @@ class Ledger:
                 valid=report.status in VALID,
                 differentiated=report.differentiated,
                 seconds=report.seconds.total,
-                features=tuple(f"{kind}:{name}" for kind, names in report.features.items() for name in names),
+                features=tuple(f"{kind}:{name}" for kind, name, _ in report.reached()),
             ),
         )
 
@@ -123,15 +123,15 @@ class Ledger:
         self._touched[api] = None
         return self.apis.setdefault(api, ApiTally(api))
 
-    def _new_features(self, report: Report) -> list[tuple[str, str]]:
+    def _new_features(self, report: Report) -> dict[tuple[str, str], str]:
+        """Features that no call had reached, as (kind, name), with the mode that did."""
         if report.status in NEVER_KEPT:
-            return []
-        return [
-            (kind, name)
-            for kind, names in report.features.items()
-            for name in dict.fromkeys(names)
-            if name not in self.seen.get(kind, ())
-        ]
+            return {}
+        new: dict[tuple[str, str], str] = {}
+        for kind, name, mode in report.reached():
+            if name not in self.seen.get(kind, ()):
+                new.setdefault((kind, name), mode)
+        return new
 
     def _count(self, tally: ApiTally, report: Report) -> None:
         valid = report.status in VALID
@@ -150,17 +150,16 @@ class Ledger:
             reason = reason_class(report.reason)
             totals.inconclusive[reason] = totals.inconclusive.get(reason, 0) + 1
 
-    def _keep(self, offspring: Offspring, report: Report, new: Iterable[tuple[str, str]]) -> None:
+    def _keep(self, offspring: Offspring, report: Report, new: Mapping[tuple[str, str], str]) -> None:
         """Keep a call, or widen what an earlier run of the same call has reached."""
-        reached = list(new)
-        for kind, name in reached:
+        for (kind, name), mode in new.items():
             self.seen.setdefault(kind, set()).add(name)
             self._feature_count += 1
-            self._reached.append(FirstReach(self._feature_count, kind, name, offspring.hash, self.generation + 1))
+            self._reached.append(FirstReach(self._feature_count, kind, name, mode, offspring.hash, self.generation + 1))
         earlier = self._entries.get(offspring.hash)
-        self._entries[offspring.hash] = (earlier or 0) + len(reached)
+        self._entries[offspring.hash] = (earlier or 0) + len(new)
         if earlier is not None:
-            if reached:
+            if new:
                 self._widened[offspring.hash] = self._entries[offspring.hash]
             return
         self._kept.append(
@@ -169,8 +168,8 @@ class Ledger:
                 number=len(self._entries),
                 api=offspring.call.api,
                 call=canonical_text(offspring.call),
-                features=len(reached),
-                novelty=float(len(reached)),
+                features=len(new),
+                novelty=float(len(new)),
                 discrepancy=discrepancy_of(report),
                 verdict=report.verdict,
                 parents=list(offspring.parents),

@@ -16,7 +16,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from .errors import StoreError
 from .tables import Api, Base, Entry, Feature, Finding, History, Operator, Setting, State
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Json = Any
 Row = TypeVar("Row", bound=Base)
 
@@ -71,11 +71,12 @@ class KeptCall:
 
 @dataclass(frozen=True)
 class FirstReach:
-    """A feature never seen before, its running number, and the hash of the kept call that reached it."""
+    """A feature never seen before, its running number, and the mode and the hash of the kept call that reached it."""
 
     number: int
     kind: str
     name: str
+    mode: str
     entry: str
     generation: int
 

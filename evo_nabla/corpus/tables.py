@@ -68,7 +68,7 @@ class Entry(Base):
 
 
 class Feature(Base):
-    """One feature and the kept call that reached it first."""
+    """One feature, and the kept call and the mode of it ("direct", "reverse", "fr" …) that reached it first."""
 
     __tablename__ = "feature"
     __table_args__ = (UniqueConstraint("kind", "name"),)
@@ -76,6 +76,7 @@ class Feature(Base):
     number: Mapped[int] = mapped_column(RowNumber, primary_key=True)
     kind: Mapped[str] = mapped_column(String)
     name: Mapped[str] = mapped_column(String)
+    mode: Mapped[str] = mapped_column(String)
     entry: Mapped[str] = mapped_column(ForeignKey("entry.hash"))
     generation: Mapped[int] = mapped_column(Integer)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -117,7 +118,7 @@ class Report:
     values: dict[str, float] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
     differentiated: bool = False
-    features: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    features: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     seconds: Seconds = Seconds(0.0, 0.0)
     crash: Crash | None = None
 
@@ -134,13 +135,20 @@ class Report:
             values=fields.read("values", mapping(number)),
             modes=fields.read("modes", mapping(choice(*MODE_STATES))),
             differentiated=fields.read("differentiated", boolean),
-            features=fields.read("features", mapping(sequence(text))),
+            features=fields.read("features", mapping(mapping(sequence(text)))),
             seconds=fields.read("seconds", _seconds),
             crash=fields.read("crash", Crash.from_json) if fields.has("crash") else None,
         )
         if (report.verdict == "finding") != bool(report.findings):
             raise ValueError(f"{place}: verdict {report.verdict} with {len(report.findings)} findings")
         return report
+
+    def reached(self) -> Iterator[tuple[str, str, str]]:
+        """Every feature as (kind, name, the mode that reached it first)."""
+        for kind, modes in self.features.items():
+            for mode, names in modes.items():
+                for name in names:
+                    yield kind, name, mode
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, as it came."""
@@ -153,7 +161,9 @@ class Report:
             "values": numbers_to_json(self.values),
             "modes": dict(self.modes),
             "differentiated": self.differentiated,
-            "features": {kind: list(names) for kind, names in self.features.items()},
+            "features": {
+                kind: {mode: list(names) for mode, names in modes.items()} for kind, modes in self.features.items()
+            },
             "seconds": {"total": self.seconds.total, "library": self.seconds.library},
         }
         if self.crash is not None:

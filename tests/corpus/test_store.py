@@ -49,7 +49,7 @@ def first_generation() -> Generation:
         apis=[ApiTally("torch.sin", visits=1, calls=3, valid=2, differentiated=1, seconds=0.5, reward=2.0)],
         operators=[OperatorYield("values.zero", 3, 2, 1, 2.0, 0, 0.5)],
         entries=[kept()],
-        features=[FirstReach(i, "line", f"torch/f.py:{i}", kept().hash, 1) for i in (1, 2)],
+        features=[FirstReach(i, "line", f"torch/f.py:{i}", "direct", kept().hash, 1) for i in (1, 2)],
         findings=[
             FindingSummary(
                 "sig",
@@ -83,7 +83,7 @@ def test_a_generation_is_read_back_by_another_store(path: Path) -> None:
         store.write_settings({"library": "torch", "paths": ["a"]})
         store.commit(generation)
     with Store(sqlite_url(path), create=False) as store:
-        assert store.settings() == {"library": "torch", "paths": ["a"], "schema": 1}
+        assert store.settings() == {"library": "torch", "paths": ["a"], "schema": 2}
         assert store.entries() == generation.entries
         assert store.apis() == generation.apis
         assert store.operators() == generation.operators
@@ -99,7 +99,7 @@ def test_later_generations_update_tallies_and_add_entries_once(path: Path) -> No
         store.commit(first_generation())
     with Store(sqlite_url(path)) as store:
         again = ApiTally("torch.sin", visits=2, calls=6, valid=4, differentiated=2)
-        wide = FirstReach(3, "line", "torch/f.py:3", kept().hash, 2)
+        wide = FirstReach(3, "line", "torch/f.py:3", "reverse", kept().hash, 2)
         store.commit(Generation(number=2, apis=[again], features=[wide], widened={kept().hash: 3}))
         assert store.apis() == [again]
         assert store.entry_features() == {kept().hash: 3}
@@ -110,7 +110,7 @@ def test_later_generations_update_tallies_and_add_entries_once(path: Path) -> No
 def test_a_generation_that_cannot_be_written_leaves_nothing(path: Path) -> None:
     with Store(sqlite_url(path)) as store:
         store.commit(first_generation())
-        orphan = FirstReach(3, "line", "torch/f.py:3", "ff" * 16, 2)
+        orphan = FirstReach(3, "line", "torch/f.py:3", "reverse", "ff" * 16, 2)
         with pytest.raises(StoreError, match="FOREIGN KEY"):
             store.commit(Generation(number=2, apis=[ApiTally("torch.cos")], features=[orphan], states={"x": 1}))
         assert [tally.name for tally in store.apis()] == ["torch.sin"]
@@ -172,7 +172,7 @@ def test_the_integrity_check_finds_damage(path: Path, damage: str, fault: str) -
 def test_the_integrity_check_finds_a_damaged_page(path: Path) -> None:
     with Store(sqlite_url(path)) as store:
         store.commit(first_generation())
-        many = [FirstReach(i, "line", f"torch/g.py:{i}", kept().hash, 2) for i in range(3, 3000)]
+        many = [FirstReach(i, "line", f"torch/g.py:{i}", "direct", kept().hash, 2) for i in range(3, 3000)]
         store.commit(Generation(number=2, features=many, widened={kept().hash: 2999}))
         assert check_store(store) == []
     content = bytearray(path.read_bytes())

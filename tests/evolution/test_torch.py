@@ -32,7 +32,7 @@ def worker() -> Iterator[Worker]:
 
 
 def feedback_of(report: Report, seen: set[str]) -> Feedback:
-    features = tuple(f"{kind}:{name}" for kind, names in report.features.items() for name in names)
+    features = tuple(f"{kind}:{name}" for kind, name, _ in report.reached())
     novelty = len(set(features) - seen)
     seen.update(features)
     judged = report.verdict != "inconclusive" and math.isfinite(report.discrepancy)

@@ -40,7 +40,7 @@ def reports(draw: st.DrawFn) -> Report:
         values=draw(st.dictionaries(words, numbers, max_size=3)),
         modes=draw(st.dictionaries(words, st.sampled_from(MODE_STATES), max_size=3)),
         differentiated=draw(st.booleans()),
-        features=draw(st.dictionaries(words, st.lists(words, max_size=3).map(tuple), max_size=2)),
+        features=draw(st.dictionaries(words, st.dictionaries(words, st.lists(words, max_size=3).map(tuple), max_size=2), max_size=2)),
         seconds=Seconds(draw(st.floats(0, 1e6)), draw(st.floats(0, 1e6))),
         crash=draw(st.none() | crashes),
     )
@@ -82,8 +82,8 @@ def test_a_missing_field_is_named(field: str) -> None:
 
 def test_places_are_exact() -> None:
     document = Report("ok", "agree").to_json()
-    document["features"] = {"line": ["a.py:1", 7]}
-    with pytest.raises(ValueError, match=r"report\.features\.line\[1\]: a text expected, not int"):
+    document["features"] = {"line": {"direct": ["a.py:1", 7]}}
+    with pytest.raises(ValueError, match=r"report\.features\.line\.direct\[1\]: a text expected, not int"):
         Report.from_json(document)
     document["features"], document["verdict"] = {}, "finding"
     with pytest.raises(ValueError, match="verdict finding with 0 findings"):

@@ -175,10 +175,11 @@ def test_lines_are_attributed_to_the_call_that_reached_them_first(settings: Work
         pytest.skip(worker.info.missing["line"])
     source = (HOSTILE / "hostile.py").read_text().splitlines()
     calm = source.index("def calm(x):") + 2
-    assert f"hostile.py:{calm}" in first.features["line"]
-    assert not any(name.startswith("hostile.py") for name in again.features.get("line", ()))
+    assert f"hostile.py:{calm}" in first.features["line"]["direct"]
+    assert any(name.startswith("torch/autograd/") for name in first.features["line"]["reverse"])
+    assert not any(name.startswith("hostile.py") for _, name, _ in again.reached())
     written = source.index("def write_here(x):") + 2
-    assert {f"hostile.py:{line}" for line in range(written, written + 4)} <= set(other.features["line"])
+    assert {f"hostile.py:{line}" for line in range(written, written + 4)} <= set(other.features["line"]["direct"])
 
 
 def test_the_folder_goes_with_the_worker(

@@ -32,12 +32,15 @@ observer.start()
 def drained(function, x):
     observer.begin()
     observer.resume()
+    observer.enter("direct")
     function(x)
+    observer.enter("reverse")
+    function(-x)
     observer.pause()
     return observer.drain()
 steps = [
-    drained(library.double, 1), drained(library.double, 2), drained(library.double, -1),
-    drained(own.double, 1), drained(library.stop_tracing, 1), drained(own.double, -1),
+    drained(library.double, 1), drained(library.double, 2),
+    drained(library.stop_tracing, 1), drained(own.double, 1),
 ]
 library.double(-5)
 observer.stop()
@@ -53,10 +56,8 @@ def test_lines_are_named_once_and_by_the_call_that_reached_them(tmp_path: Path) 
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "site"), str(tmp_path / "mine")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    first, again, negative, own, stopping, after = json.loads(done.stdout)
-    assert first == ["library/__init__.py:2", "library/__init__.py:4"]
-    assert again == []
-    assert negative == ["library/__init__.py:3"]
-    assert own == ["own.py:2", "own.py:4"]
-    assert stopping[:2] == ["library/__init__.py:8", "library/__init__.py:9"]
-    assert after == ["own.py:3"]
+    first, again, stopping, own = json.loads(done.stdout)
+    assert first == {"direct": ["library/__init__.py:2", "library/__init__.py:4"], "reverse": ["library/__init__.py:3"]}
+    assert again == {}
+    assert stopping["direct"][:2] == ["library/__init__.py:8", "library/__init__.py:9"]
+    assert own == {"direct": ["own.py:2", "own.py:4"], "reverse": ["own.py:3"]}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from .protocol import Observer
+from .protocol import Features, Observer
 
-__all__ = ["Observer", "Observers", "enter", "listen", "pause", "resume"]
+__all__ = ["Features", "Observer", "Observers", "enter", "listen", "pause", "resume"]
 
 _listeners: List[Callable[[str], object]] = []
 _resumed: List[Callable[[], None]] = []
@@ -68,8 +68,8 @@ class Observers:
         for observer in self._active:
             observer.begin()
 
-    def drain(self) -> Dict[str, List[str]]:
-        """New features by kind; kinds without any are left out."""
+    def drain(self) -> Dict[str, Features]:
+        """New features by kind and mode; kinds without any are left out."""
         drained = ((observer.kind, observer.drain()) for observer in self._active)
         return {kind: features for kind, features in drained if features}
 

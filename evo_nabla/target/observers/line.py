@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, Sequence, Set
 
 import coverage
-from coverage.numbits import numbits_to_nums, nums_to_numbits
+
+from .protocol import Features
 
 # The C tracer counts calls and returns, and does not see the functions that switch it off return: its stack grows by a
 # kilobyte a call. A new tracer now and then costs a millisecond.
@@ -19,19 +19,19 @@ _RENEWAL = 256
 class LineObserver:
     """Lines named by file and number, relative to the folder that holds the package: "torch/_tensor.py:531".
 
-    What a drain costs is coverage.py's flush of the lines since the last one: with the C tracer 25 to 30 µs for each
-    file touched (14 files in four modes of a call: 0.45 ms), with the sysmon core, which reports a line only
-    once, next to nothing once the lines are known. Reading the data through CoverageData.lines() costs three times
-    that again, since it unpacks every line of every file ever touched; so the packed numbers are compared
-    instead (the documented table line_bits), and only those of files that changed are unpacked. Tracing pauses
-    meanwhile, since coverage.py's own functions are Python too. Measured on torch 2.13, Python 3.11: 0.48 ms
-    against 1.3 ms paused and 3.5 ms unpaused.
+    The tracer's tables are read as it writes them, a set of line numbers for each file, which costs microseconds when
+    nothing is new: cheap enough to ask at every mode. coverage.py's own way out, a flush into its database, costs 25
+    to 30 µs for each file touched since the last one, 1.4 ms for the modes of a torch call, and could be afforded once
+    a call at most. Tracing pauses meanwhile, since what reads is Python too.
     """
 
     kind = "line"
 
     def __init__(self, packages: Sequence[str], folders: Sequence[str]) -> None:
-        """`packages`: the library's package folders; `folders`: the user's folders of modules."""
+        """`packages`: the library's package folders; `folders`: the user's folders of modules.
+
+        Raises ImportError where coverage.py keeps its tables elsewhere.
+        """
         self._roots = [str(Path(package).resolve().parent) for package in packages]
         self._roots += [str(Path(folder).resolve()) for folder in folders]
         includes = [str(Path(folder).resolve() / "*") for folder in (*packages, *folders)]
@@ -40,23 +40,20 @@ class LineObserver:
             os.environ["COVERAGE_CORE"] = "sysmon"
         self._coverage = coverage.Coverage(data_file=None, include=includes, config_file=False, messages=False)
         self._coverage.set_option("run:disable_warnings", ["no-data-collected", "module-not-measured"])
-        self._database: Optional[sqlite3.Connection] = None
-        self._packed: Dict[str, bytes] = {}
-        self._paths: Dict[int, str] = {}
-        self._trace: Any = None
+        self._coverage.start()
+        self._trace: Any = sys.gettrace()
+        sys.settrace(None)
+        self._tables = _tables(self._coverage)
+        self._known: Dict[str, Set[int]] = {}
+        self._total = 0
+        self._news: Features = {}
+        self._mode = "direct"
         self._tracing = False
         self._disturbed = False
         self._drains = 0
 
     def start(self) -> None:
-        """Begin to trace this thread and those it starts."""
-        self._coverage.start()
-        self._trace = sys.gettrace()
-        sys.settrace(None)
-        filename = self._coverage.get_data().data_filename()
-        # Older releases keep their memory database to themselves; then CoverageData.lines() has to do.
-        if filename.startswith("file:"):
-            self._database = sqlite3.connect(filename, uri=True)
+        """Nothing: tracing waits for the first call."""
 
     def begin(self) -> None:
         """A call begins; tracing waits for `resume`."""
@@ -74,55 +71,59 @@ class LineObserver:
             sys.settrace(None)
 
     def enter(self, mode: str) -> None:
-        """Nothing: a drain for every mode would cost more than the mode itself."""
+        """What was reached until now belongs to the mode before."""
+        self._collect()
+        self._mode = mode
 
-    def drain(self) -> List[str]:
-        """Stop tracing; names of the lines never drained before, sorted."""
+    def drain(self) -> Features:
+        """Stop tracing; names of the lines never drained before, sorted, by mode."""
+        sys.settrace(None)
+        self._tracing = False
+        self._collect()
         self._drains += 1
         if self._disturbed or self._drains % _RENEWAL == 0:
             self._start_afresh()
-        sys.settrace(None)
-        self._tracing = False
-        data = self._coverage.get_data()
-        packed = self._read(data) if self._database is None else self._query(self._database)
-        return sorted(name for path, bits in packed for name in self._news(path, bits))
+        news, self._news = self._news, {}
+        return {mode: sorted(names) for mode, names in news.items()}
 
     def stop(self) -> None:
         """End tracing; coverage.py wants to find its own tracer in place."""
         sys.settrace(self._trace)
         self._coverage.stop()
-        if self._database is not None:
-            self._database.close()
 
     def _start_afresh(self) -> None:
         """Begin with a new tracer: the call took the old one off, which then believes itself in the middle of that
         call's files; or its stack has grown long enough."""
-        sys.settrace(self._trace)
-        self._coverage.stop()
+        self.stop()
         self._coverage.start()
         self._trace = sys.gettrace()
+        sys.settrace(None)
+        self._tables = _tables(self._coverage)
         self._disturbed = False
 
-    def _query(self, database: sqlite3.Connection) -> Iterator[Tuple[str, bytes]]:
-        for number, bits in database.execute("select file_id, numbits from line_bits").fetchall():
-            if number not in self._paths:
-                self._paths.update(database.execute("select id, path from file").fetchall())
-            yield self._paths[number], bits
-
-    def _read(self, data: coverage.CoverageData) -> Iterator[Tuple[str, bytes]]:
-        for path in data.measured_files():
-            yield path, nums_to_numbits(data.lines(path) or [])
-
-    def _news(self, path: str, bits: bytes) -> Iterator[str]:
-        known = self._packed.get(path, b"")
-        if bits == known:
+    def _collect(self) -> None:
+        """Note the lines reached since the last time as the present mode's."""
+        total = sum(map(len, self._tables.values()))
+        if total == self._total:
             return
-        self._packed[path] = bits
-        fresh = int.from_bytes(bits, "little") & ~int.from_bytes(known, "little")
-        name = self._name(path)
-        for line in numbits_to_nums(fresh.to_bytes(len(bits), "little")):
-            yield f"{name}:{line}"
+        self._total = total
+        names = self._news.setdefault(self._mode, [])
+        # A thread of the library may add a file meanwhile; making a list is one step under the interpreter's lock.
+        for path, lines in list(self._tables.items()):
+            known = self._known.setdefault(path, set())
+            if len(lines) != len(known):
+                names += self._fresh(path, set(lines) - known)
+                known.update(lines)
 
-    def _name(self, path: str) -> str:
+    def _fresh(self, path: str, lines: Set[int]) -> Iterator[str]:
         root = next((root for root in self._roots if path.startswith(root + os.sep)), "")
-        return os.path.relpath(path, root) if root else path
+        name = os.path.relpath(path, root) if root else path
+        return (f"{name}:{line}" for line in lines)
+
+
+def _tables(measurement: coverage.Coverage) -> Dict[str, Collection[int]]:
+    """coverage.py's live table of executed lines by file; not part of its public interface, alike from 5 to 7."""
+    tables = getattr(getattr(measurement, "_collector", None), "data", None)
+    if not isinstance(tables, dict):
+        raise ImportError(f"coverage {coverage.__version__} keeps the lines it traces elsewhere")
+    return tables

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import List, Protocol
+from typing import Dict, List, Protocol
+
+Features = Dict[str, List[str]]  # the names of features by the mode that reached them
 
 
 class Observer(Protocol):
@@ -27,11 +29,11 @@ class Observer(Protocol):
         ...
 
     def enter(self, mode: str) -> None:
-        """A mode of the current call begins; for observers that attribute features to modes."""
+        """A mode of the current call begins: what is reached from now on is attributed to it."""
         ...
 
-    def drain(self) -> List[str]:
-        """End measuring the call; the features it reached that were never drained before, sorted."""
+    def drain(self) -> Features:
+        """End measuring the call; the features it reached that were never drained before, sorted, by mode."""
         ...
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ from evo_nabla.target.backends.protocol import (
     RefusedError,
 )
 from evo_nabla.target.conventions import Conventions
+from evo_nabla.target.observers import enter
 
 from .compare import ANALYTIC, PRECISIONS, discrepancy, largest
 from .directions import projection
@@ -135,6 +136,7 @@ class _Trial:
         else:
             self._climb(level, primal, self._precise_level(level))
         if self.deterministic and not self.judgement.findings and not self.program.random:
+            enter("direct")
             judge_replay(self.program, self.judgement, level)
 
     # -- order 0 -------------------------------------------------------------------------------------------------
@@ -433,6 +435,7 @@ class _Trial:
         assert below is not None
         real = RealFunction(function, below.function.domain, below.function.codomain).reverse()
         tape = readings.given["rr"]
+        enter("func_rr")
         try:
             pulled: Pulled = real.pull(level.x, level.u)
         except ModeError as error:
