@@ -8,6 +8,7 @@ import json
 from .call import Call
 from .serialise import call_document
 
+_KEPT = "_hash"
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -17,5 +18,11 @@ def canonical_text(call: Call) -> str:
 
 
 def call_hash(call: Call) -> str:
-    """32 hexadecimal digits of BLAKE2b over the canonical text; the same in every process, Python and NumPy."""
-    return hashlib.blake2b(canonical_text(call).encode("ascii"), digest_size=16).hexdigest()
+    """32 hexadecimal digits of BLAKE2b over the canonical text; the same in every process, Python and NumPy.
+
+    Kept with the call, which does not change: everything that draws for a call asks for it.
+    """
+    kept = vars(call)
+    if _KEPT not in kept:
+        kept[_KEPT] = hashlib.blake2b(canonical_text(call).encode("ascii"), digest_size=16).hexdigest()
+    return str(kept[_KEPT])

@@ -40,7 +40,11 @@ def reports(draw: st.DrawFn) -> Report:
         values=draw(st.dictionaries(words, numbers, max_size=3)),
         modes=draw(st.dictionaries(words, st.sampled_from(MODE_STATES), max_size=3)),
         differentiated=draw(st.booleans()),
-        features=draw(st.dictionaries(words, st.dictionaries(words, st.lists(words, max_size=3).map(tuple), max_size=2), max_size=2)),
+        features=draw(
+            st.dictionaries(
+                words, st.dictionaries(words, st.lists(words, max_size=3).map(tuple), max_size=2), max_size=2
+            )
+        ),
         seconds=Seconds(draw(st.floats(0, 1e6)), draw(st.floats(0, 1e6))),
         crash=draw(st.none() | crashes),
     )

@@ -62,7 +62,10 @@ class Primal(NamedTuple):
 
 
 class Pullback(NamedTuple):
-    """The result of reverse mode: outputs, gradients (None where the library gave none), what may be differentiated."""
+    """The result of reverse mode: outputs, gradients (None where the library gave none), what may be differentiated.
+
+    Descriptions are those of the call itself; a function made by `reverse` leaves them empty.
+    """
 
     values: Arrays
     descriptions: list[Description]
@@ -72,7 +75,7 @@ class Pullback(NamedTuple):
 
 
 class Pushforward(NamedTuple):
-    """The result of forward mode: outputs and tangents (None where the library gave none)."""
+    """The result of forward mode: outputs and tangents (None where the library gave none), described likewise."""
 
     values: Arrays
     descriptions: list[Description]

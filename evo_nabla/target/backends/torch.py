@@ -111,6 +111,11 @@ def _is_differentiable(tensor: Tensor) -> bool:
 def _to_numpy(tensor: Tensor) -> np.ndarray:
     """The values of a dense tensor; bfloat16 and float8 as float32, complex32 as complex64."""
     value = tensor.detach()
+    if value.dtype is torch.float64 or value.dtype is torch.float32:
+        try:
+            return value.numpy()  # type: ignore[no-any-return]
+        except (RuntimeError, TypeError):
+            pass  # sparse, or a view that a bit marks as zero or negated
     if value._is_zerotensor():
         return np.zeros(tuple(value.shape), dtype=_NUMPY_OF.get(value.dtype, np.float32))
     if value.layout is not torch.strided:
@@ -172,6 +177,27 @@ def _callable(path: str) -> Callable[..., Any]:
     if getter is None:
         raise RefusedError(f"{path} is not callable")
     return lambda instance: getter(found, instance, type(instance))
+
+
+def _gradients(
+    outputs: Tensors, inputs: Tensors, cotangents: Tensors, create_graph: bool = False
+) -> tuple[Tensor | None, ...]:
+    """torch.autograd.grad, None for inputs that outputs do not depend on, less its Python front: that compares shapes
+    symbolically for the compiler's sake, which takes as long as a small backward pass itself."""
+    found: tuple[Tensor | None, ...] = torch.autograd.Variable._execution_engine.run_backward(
+        tuple(outputs), tuple(cotangents), create_graph, create_graph, tuple(inputs), True, accumulate_grad=False
+    )
+    return found
+
+
+def _duals(tensors: Tensors, tangents: Tensors, level: int) -> Tensors:
+    """forward_ad.make_dual of each, less its Python front."""
+    return [torch._VF._make_dual(tensor, tangent, level=level) for tensor, tangent in zip(tensors, tangents)]
+
+
+def _unpacked(duals: Tensors, level: int) -> list[tuple[Tensor, Tensor | None]]:
+    """Primal and tangent of each dual tensor."""
+    return [torch._VF._unpack_dual(dual, level=level) for dual in duals]
 
 
 class _Slot:
@@ -520,14 +546,16 @@ class TapeFunction(_BaseFunction):
         arity: int,
         is_reversed: bool = False,
         nested: TensorFunction | None = None,
+        unrecorded: TensorFunction | None = None,
     ) -> None:
         super().__init__(backend, program, apply, arity, is_reversed)
+        self._evaluate = unrecorded or apply  # the same values, without a graph to differentiate them once more
         self._nested = nested  # the same function under torch.func, where dual levels cannot nest
 
     def value(self, xs: Sequence[np.ndarray]) -> Arrays:
         tensors = self.inputs(xs)
         with self.backend.quiet(), torch.enable_grad() if self.is_reversed else torch.no_grad():
-            outputs = self.apply(tensors)
+            outputs = self._evaluate(tensors)
         return [_to_numpy(t) for t in outputs]
 
     def pull(self, xs: Sequence[np.ndarray], us: Sequence[np.ndarray]) -> Pullback:
@@ -538,16 +566,15 @@ class TapeFunction(_BaseFunction):
             cotangents = [self.backend.like(t, u) for t, u, kept in zip(outputs, us, recorded) if kept]
             gradients: Sequence[Tensor | None] = [None] * len(tensors)
             if cotangents:
-                gradients = torch.autograd.grad(
-                    [t for t, kept in zip(outputs, recorded) if kept], tensors, cotangents, allow_unused=True
-                )
+                gradients = _gradients([t for t, kept in zip(outputs, recorded) if kept], tensors, cotangents)
             if all(g is None for g in gradients):
                 _refuse_silent_error(outputs)
+            described = not self.is_reversed
             return Pullback(
                 [_to_numpy(t) for t in outputs],
-                [_describe(t) for t in outputs],
+                [_describe(t) for t in outputs] if described else [],
                 [None if g is None else _to_numpy(g) for g in gradients],
-                [None if g is None else _describe(g) for g in gradients],
+                [None if g is None else _describe(g) for g in gradients] if described else [],
                 recorded,
             )
 
@@ -558,15 +585,14 @@ class TapeFunction(_BaseFunction):
         with self.backend.guard(), torch.enable_grad() if self.is_reversed else torch.no_grad():
             if self.is_reversed:
                 tensors = [t.requires_grad_() for t in tensors]
-            with forward_ad.dual_level():
-                duals = [forward_ad.make_dual(t, v) for t, v in zip(tensors, self.inputs(vs))]
-                parts = [forward_ad.unpack_dual(t) for t in self.apply(duals)]
-                return _pushforward([p.primal for p in parts], [p.tangent for p in parts])
+            with forward_ad.dual_level() as level:
+                parts = _unpacked(self.apply(_duals(tensors, self.inputs(vs), level)), level)
+                return _pushforward([p for p, _ in parts], [t for _, t in parts], described=not self.is_reversed)
 
     def reverse(self, outputs: int) -> TapeFunction:
         apply, count = self.apply, self.arity
 
-        def gradients(tensors: Tensors) -> Tensors:
+        def gradients(tensors: Tensors, create_graph: bool = True) -> Tensors:
             # A dual or recorded input already carries its history; a plain one becomes a leaf of the tape here.
             xs = [t if t.requires_grad else t.requires_grad_() for t in tensors[:count]]
             with torch.enable_grad():
@@ -574,22 +600,22 @@ class TapeFunction(_BaseFunction):
                 pairs = [(t, u) for t, u in zip(outputs, tensors[count:]) if t.requires_grad]
                 if not pairs:
                     return [torch.zeros_like(x) for x in xs]
-                found = torch.autograd.grad(
-                    [t for t, _ in pairs], xs, [u for _, u in pairs], create_graph=True, allow_unused=True
-                )
+                found = _gradients([t for t, _ in pairs], xs, [u for _, u in pairs], create_graph)
             return [torch.zeros_like(x) if g is None else g for x, g in zip(xs, found)]
 
-        return TapeFunction(self.backend, self.program, gradients, count + outputs, True)
+        def unrecorded(tensors: Tensors) -> Tensors:
+            return gradients(tensors, create_graph=False)
+
+        return TapeFunction(self.backend, self.program, gradients, count + outputs, True, unrecorded=unrecorded)
 
     def forward(self, vs: Sequence[np.ndarray]) -> TapeFunction:
         apply, tangents = self.apply, list(vs)
 
         def pushed(tensors: Tensors) -> Tensors:
-            with forward_ad.dual_level():
+            with forward_ad.dual_level() as level:
                 # In the primal's own memory layout: torch cannot give an expanded primal a contiguous tangent.
-                duals = [forward_ad.make_dual(t, v) for t, v in zip(tensors, self.inputs(tangents))]
-                parts = [forward_ad.unpack_dual(t) for t in apply(duals)]
-                return [torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
+                parts = _unpacked(apply(_duals(tensors, self.inputs(tangents), level)), level)
+                return [torch.zeros_like(primal) if tangent is None else tangent for primal, tangent in parts]
 
         def pushed_functionally(tensors: Tensors) -> Tensors:
             directions = tuple(self.inputs(tangents))
@@ -658,13 +684,13 @@ def _functional_push(
         return _pushforward(list(outputs), list(tangents))
 
 
-def _pushforward(outputs: Tensors, tangents: Sequence[Tensor | None]) -> Pushforward:
+def _pushforward(outputs: Tensors, tangents: Sequence[Tensor | None], described: bool = True) -> Pushforward:
     values: OptionalArrays = [None if t is None else _to_numpy(t) for t in tangents]
     return Pushforward(
         [_to_numpy(t) for t in outputs],
-        [_describe(t) for t in outputs],
+        [_describe(t) for t in outputs] if described else [],
         values,
-        [None if t is None else _describe(t) for t in tangents],
+        [None if t is None else _describe(t) for t in tangents] if described else [],
     )
 
 
@@ -715,6 +741,9 @@ class TorchBackend:
         self._default_dtype = torch.get_default_dtype()
         warnings.filterwarnings("ignore")
         torch.set_num_threads(1)
+        with forward_ad.dual_level():
+            # Its first use loads the decompositions that forward mode falls back on.
+            forward_ad.make_dual(torch.zeros(1), torch.zeros(1))
 
     def guard(self) -> _Guard:
         """A context that times the library's work and classifies what it raises."""

@@ -52,6 +52,7 @@ _PRECISE = ("float64", "complex128")
 # Functional transforms differ from the tape in few formulas and cost as much again: one call in eight runs them.
 _TRANSFORM_SHARE = 8
 _NESTED_FORWARD_SHARE = 4
+_REPLAY_SHARE = 4
 _FIRST_CALLS = 8
 
 
@@ -135,7 +136,12 @@ class _Trial:
             self._climb(level, primal, None)
         else:
             self._climb(level, primal, self._precise_level(level))
-        if self.deterministic and not self.judgement.findings and not self.program.random:
+        if (
+            self.deterministic
+            and not self.judgement.findings
+            and not self.program.random
+            and self._chosen(_REPLAY_SHARE)
+        ):
             enter("direct")
             judge_replay(self.program, self.judgement, level)
 
@@ -244,11 +250,15 @@ class _Trial:
         """Modes that this call does without. Forward over forward runs through nested functional transforms in
         Python, and costs as much as the three other modes of order 2 together: after the first calls of an API,
         one in four has it."""
-        if order == 1 or self.options.thorough or self.hash % _NESTED_FORWARD_SHARE == 0:
-            return ()
-        if self.memory is None or self.memory.visits(self.call.api) <= _FIRST_CALLS:
+        if order == 1 or self._chosen(_NESTED_FORWARD_SHARE):
             return ()
         return ("ff" + "r" * (order - 2),)
+
+    def _chosen(self, share: int) -> bool:
+        """Whether this call has a check that, after the first calls of an API, one in `share` calls has."""
+        if self.options.thorough or self.hash % share == 0:
+            return True
+        return self.memory is None or self.memory.visits(self.call.api) <= _FIRST_CALLS
 
     def _blocked(self, order: int) -> bool:
         """Whether the next order would only repeat what this one found, or time is up."""

@@ -25,6 +25,7 @@ _EPS = float(np.finfo(np.float64).eps)
 # second difference is good to its truncation h²/6 ≈ 1e-8 (which the extrapolation measures, and removes) and the
 # rounding error ε/h ≈ 1e-12.
 _STEP = 2.0**-11
+_SINGLE_STEP = 2.0**-16
 _LADDER_FIRST = 2.0**-4
 _LADDER_RATIO = 4.0
 _LADDER_LEVELS = 11
@@ -77,6 +78,14 @@ def _differences(
 def unknown(size: int) -> Estimate:
     """No derivative at all."""
     return Estimate(np.full(size, np.nan), np.full(size, np.inf), np.zeros(size, dtype=bool))
+
+
+def single(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:
+    """The derivative from one step, two evaluations. The error bar is that of rounding alone: the truncation, h²/6 of
+    the third derivative or 4e-11 of it, is not measured, so that it can confirm a derivative but not contradict one."""
+    (value,), largest = _differences(evaluate, x, v, [_SINGLE_STEP], size)
+    error = 4 * _EPS * largest / _SINGLE_STEP
+    return Estimate(value, error, np.isfinite(value) & np.isfinite(error))
 
 
 def quick(evaluate: Evaluate, x: Vector, v: Vector, size: int) -> Estimate:

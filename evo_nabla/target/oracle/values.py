@@ -29,8 +29,11 @@ def judge_values(level: Level, readings: Readings, judgement: Judgement, circums
     if level.u.size and not np.any(level.u):
         judgement.doubt("non-finite output")
         return
-    estimate = level.estimate()
+    estimate = level.glance()
     pairs = compare_all(level, readings.given, estimate)
+    if any(pair.discrepancy > 1 for pair in pairs) or not estimate.finite.all():
+        estimate = level.estimate()
+        pairs = compare_all(level, readings.given, estimate)
     _note_numbers(level, readings, estimate, judgement)
     worst = max((pair.discrepancy for pair in pairs), default=0.0)
     if worst <= 1 and _finite(readings):
