@@ -16,10 +16,19 @@ from .serialise import call_to_json
 
 PathLike = Union[str, "os.PathLike[str]"]
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CHUNK = 600  # digits, below the shortest limit that a Python can be given (640)
+
 
 def call_from_text(text: Union[str, bytes]) -> Call:
     """Read a call from JSON text (UTF-8 if bytes), strictly: no duplicate keys, no NaN or Infinity literals."""
     return call_from_json(_parse(text))
+
+
+def bare_line(line: bytes) -> bytes:
+    """A line without the white space around it and the byte order mark that some editors put before the first one."""
+    line = line.strip()
+    return line[len(_BYTE_ORDER_MARK) :].lstrip() if line.startswith(_BYTE_ORDER_MARK) else line
 
 
 def read_calls(path: PathLike) -> Iterator[Call]:
@@ -32,7 +41,7 @@ def read_calls(path: PathLike) -> Iterator[Call]:
     try:
         with _open(name) as lines:
             for line, text in enumerate(lines, 1):
-                text = text.strip()
+                text = bare_line(text)
                 if text:
                     yield _located(text, f"{name}:{line}")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -80,18 +89,43 @@ def _located(text: bytes, place: str) -> Call:
 def _parse(text: Union[str, bytes]) -> Any:
     try:
         if isinstance(text, bytes):
-            text = text.decode("utf-8")
-        return json.loads(text, object_pairs_hook=_members, parse_constant=_constant)
+            text = text.decode("utf-8-sig")
+        return _loaded(text)
     except UnicodeDecodeError as error:
         raise CallError("", f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}") from None
     except json.JSONDecodeError as error:
-        raise CallError("", f"not JSON: {error.msg} at column {error.colno}") from None
+        raise CallError("", f"not JSON: {_reason(error)} at column {error.colno}") from None
     except RecursionError:
         raise CallError("", "nested too deep") from None
     except CallError:
         raise
     except ValueError as error:
         raise CallError("", f"not usable JSON: {error}") from None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_members, parse_constant=_constant)
+    except (json.JSONDecodeError, CallError):
+        raise
+    except ValueError:
+        # An integer with more digits than this Python converts: read it all the same, so that whoever refuses it can
+        # say where it stands. Only now, since a hook makes reading slower.
+        return json.loads(text, object_pairs_hook=_members, parse_constant=_constant, parse_int=_long_integer)
+
+
+def _long_integer(literal: str) -> int:
+    sign, digits = (-1, literal[1:]) if literal.startswith("-") else (1, literal)
+    value = 0
+    for start in range(0, len(digits), _CHUNK):
+        chunk = digits[start : start + _CHUNK]
+        value = value * 10 ** len(chunk) + int(chunk)
+    return sign * value
+
+
+def _reason(error: json.JSONDecodeError) -> str:
+    """What the parser says; some of its messages end in "at" already, for the position to follow."""
+    return error.msg[: -len(" at")] if error.msg.endswith(" at") else error.msg
 
 
 def _members(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from evo_nabla.call import Call, CallError, call_from_text, write_calls
+from evo_nabla.call.jsonl import bare_line
 
 BUNDLED = Path(__file__).resolve().parents[2] / "seeds"
 """Where the seeds that this project harvested lie, one file per library."""
@@ -31,7 +32,7 @@ class Seeds:
         self.path = path
         self._lines: dict[str, list[_Line]] = {}
         for number, text in enumerate(_read(path).split(b"\n"), 1):
-            if text.strip():
+            if bare_line(text):
                 self._lines.setdefault(self._api(number, text), []).append((number, text))
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evo_nabla.call import Call, CallError, read_calls, write_calls
+from evo_nabla.corpus.seeds import Seeds
 
 from .strategies import calls
 
@@ -36,6 +37,13 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
     assert len(list(read_calls(path))) == 2
 
 
+@pytest.mark.parametrize("content", ["", GOOD])
+def test_a_byte_order_mark_is_no_content(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_text(content, encoding="utf-8-sig")
+    assert len(list(read_calls(path))) == len(content.splitlines()) == len(Seeds(path))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -43,6 +51,8 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
         (b'{"api": "a.b", "args": [{"tensor": {"shape": [2, -3], "dtype": "bool"}}]}', NEGATIVE),
         (b'{"api": "torch.add", "args": [', "not JSON: Expecting value at column 31"),
         (b'{"api": "torch.add\xe9"}', "not UTF-8: byte 18 is 0xe9"),
+        (b'{"api": "torch.ad', "not JSON: Unterminated string starting at column 9"),
+        (b'{"api": "a.b", "args": [0, -' + b"7" * 5000 + b"]}", "args.1: integer of 16610 bits, more than 2048"),
         (b"[]", "a call is a JSON object, not a list of 0"),
     ],
 )
