@@ -30,7 +30,7 @@ lint: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt setup.py evo_nabla/target/observers/probe.c
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 2; fi
 	@echo "Setting up $(VENV) with $(TARGET) (a few minutes the first time) ..."
 	@$(PYTHON) -m venv $(VENV)

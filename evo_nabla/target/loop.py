@@ -22,6 +22,7 @@ from . import backends, harvest, limits, sandbox
 from .deny import DenyList
 from .frames import Channel, raise_descriptor
 from .observers import Observers, enter, listen
+from .observers.native import NativeObserver
 from .oracle.judge import JudgeOptions, judge
 from .oracle.memory import Memory
 from .state import GlobalState
@@ -90,9 +91,12 @@ class _Worker:
         self._state = GlobalState(self._scratch)
         self._warm_up(int(settings["order"]))
         self._observers = Observers(settings["observers"], self._backend.package_folders, self._paths)
+        native = self._observers.find(NativeObserver.kind)
+        self._native = native if isinstance(native, NativeObserver) else None
         self._threads = len(sys._current_frames())
         self._handlers: Dict[str, Callable[[Json], None]] = {
             "run": self._run,
+            "plant": self._plant,
             "describe": self._describe,
             "discover": self._discover,
             "harvest": self._harvest,
@@ -111,6 +115,7 @@ class _Worker:
             "observers": list(self._observers.kinds),
             "missing": self._observers.missing,
             "sandbox": self._sandbox,
+            "native": {"modules": [module.to_json() for module in self._native.modules]} if self._native else None,
         }
 
     def serve(self) -> None:
@@ -147,6 +152,17 @@ class _Worker:
     def _harvest(self, _: Json) -> None:
         counts = harvest.harvest(self._library, lambda call: self._channel.send({"kind": "seed", "call": call}))
         self._channel.send({"kind": "harvested", "counts": counts})
+
+    def _plant(self, command: Json) -> None:
+        if self._native is None:
+            self._channel.send({"kind": "failed", "reason": "native code is not observed here"})
+            return
+        try:
+            count = sum(self._native.plant(module) for module in command["modules"])
+        except (OSError, OverflowError, ValueError) as error:
+            self._channel.send({"kind": "failed", "reason": _one_line(error)})
+        else:
+            self._channel.send({"kind": "planted", "count": count})
 
     def _run(self, command: Json) -> None:
         batch, oracle = command["batch"], command["oracle"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from .protocol import Features, Observer
 
@@ -63,6 +63,10 @@ class Observers:
         """The kinds of features that are measured."""
         return tuple(observer.kind for observer in self._active)
 
+    def find(self, kind: str) -> Optional[Observer]:
+        """The observer of that kind, if it is active."""
+        return next((observer for observer in self._active if observer.kind == kind), None)
+
     def begin(self) -> None:
         """A call begins; what the worker does between calls is not measured."""
         for observer in self._active:
@@ -85,4 +89,8 @@ def _load(kind: str, packages: Sequence[str], folders: Sequence[str]) -> Observe
         from .line import LineObserver
 
         return LineObserver(packages, folders)
-    raise ValueError(f"no observer is called {kind!r}; there is: line")
+    if kind == "native":
+        from .native import NativeObserver
+
+        return NativeObserver(packages, folders)
+    raise ValueError(f"no observer is called {kind!r}; there are: line, native")
