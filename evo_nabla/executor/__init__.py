@@ -1,6 +1,7 @@
 """Worker processes: started by path in any interpreter, held to limits, replaced when a call ends them."""
 
 from .errors import WorkerAnswerError, WorkerLostError, WorkerStartError
+from .planting import NativeModule, Planter
 from .pool import Pool
 from .report import Crash, Finding, Report, Seconds
 from .settings import Limits, WorkerSettings
@@ -11,7 +12,9 @@ __all__ = [
     "Crash",
     "Finding",
     "Limits",
+    "NativeModule",
     "Parameter",
+    "Planter",
     "Pool",
     "Report",
     "Seconds",

@@ -9,6 +9,7 @@ from types import TracebackType
 
 from evo_nabla.call import Call
 
+from .planting import Planter
 from .report import Report
 from .settings import WorkerSettings
 from .worker import Worker
@@ -17,12 +18,15 @@ from .worker import Worker
 class Pool:
     """N workers, each driven by a thread that waits on its pipes."""
 
-    def __init__(self, settings: WorkerSettings, workers: int) -> None:
-        """Start all workers at once; raises WorkerStartError if one does not start, and then leaves none running."""
+    def __init__(self, settings: WorkerSettings, workers: int, planter: Planter | None = None) -> None:
+        """Start all workers at once; with a planter they observe native code.
+
+        Raises WorkerStartError if one does not start, and then leaves none running.
+        """
         if workers < 1:
             raise ValueError(f"a pool needs at least one worker, not {workers}")
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
-        starting = [self._threads.submit(Worker, settings) for _ in range(workers)]
+        starting = [self._threads.submit(Worker, settings, planter) for _ in range(workers)]
         problems = [problem for future in starting if (problem := future.exception()) is not None]
         self.workers = [future.result() for future in starting if future.exception() is None]
         if problems:

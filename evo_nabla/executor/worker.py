@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from .errors import (
     WorkerSilentError,
     WorkerStartError,
 )
+from .planting import NativeModule, Offsets, Planter, Plants, merged, native_modules, with_features
 from .process import Process
 from .reading import Fields, anything, mapping, sequence, text
 from .report import Crash, Finding, Report, Seconds
@@ -46,6 +47,7 @@ class WorkerInfo:
     observers: tuple[str, ...]
     missing: dict[str, str]  # observers that were asked for and cannot run there, with the reason
     sandbox: str  # "landlock abi N", or "none: " and why not
+    native: tuple[NativeModule, ...] = ()  # where probes can be planted
 
     @classmethod
     def from_json(cls, document: object) -> WorkerInfo:
@@ -62,6 +64,7 @@ class WorkerInfo:
             observers=fields.read("observers", texts),
             missing=fields.read("missing", mapping(text)),
             sandbox=fields.read("sandbox", text),
+            native=fields.read("native", native_modules) if fields.has("native") else (),
         )
 
 
@@ -72,12 +75,14 @@ class _RetiredError(Exception):
 class Worker:
     """One target at work. The process behind it is replaced whenever a call ends it."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        """Start the process and wait until its library is imported; raises WorkerStartError."""
+    def __init__(self, settings: WorkerSettings, planter: Planter | None = None) -> None:
+        """Start the process and wait until its library is imported; raises WorkerStartError. Without a planter no
+        native code is observed."""
         self._settings = settings
+        self._planter = planter
         self.restarts = 0
         self._aborted = False
-        self._process, self.info = _begin(settings)
+        self._start()
 
     def __enter__(self) -> Worker:
         return self
@@ -99,19 +104,30 @@ class Worker:
         """
         reports: list[Report] = []
         while len(reports) < len(calls):
-            rest = calls[len(reports) : len(reports) + _BATCH]
-            try:
-                # Whatever came before a fault stays: list.extend keeps what it took from the generator.
-                reports.extend(_run_batch(self._process, self._settings, rest, observe=True, thorough=thorough))
-            except _RetiredError:
-                self._restart()
-            except WorkerLostError as fault:
-                if self._aborted:
-                    raise
+            begun = len(reports)
+            ended = self._extend(reports, calls, thorough)
+            # The hits first: a process that starts anew plants according to what has been seen.
+            news = [self._translate(reports, index) for index in range(begun, len(reports))]
+            if ended is not None:
                 # A worker that dies after its last report has wronged nobody.
-                blamed = calls[len(reports)] if len(reports) < len(calls) else None
-                reports += self._recover(fault, blamed, thorough)
+                self._replace(ended, reports, calls[len(reports)] if len(reports) < len(calls) else None, thorough)
+            fresh = {index: offsets for index, offsets in enumerate(news, begun) if offsets}
+            if fresh:
+                self._observe_again(reports, fresh, calls, thorough)
         return reports
+
+    def plant(self, offsets: Mapping[str, Offsets]) -> int:
+        """Plant probes at these addresses of the worker's modules, where there are none; how many were planted.
+
+        A worker that cannot is replaced by one that is planted as the planter says. Raises WorkerStartError.
+        """
+        try:
+            return 0 if self._plants is None else self._plants.plant(offsets)
+        except (WorkerLostError, WorkerStartError):
+            if self._aborted:
+                raise
+            self._restart()
+            return 0
 
     def confirm(self, call: Call, *, thorough: bool = False) -> Report:
         """The report of one call in a fresh worker without observers; a crash or hang there is confirmed."""
@@ -144,10 +160,77 @@ class Worker:
         self._aborted = True
         self._process.kill()
 
+    def _start(self) -> None:
+        self._process, self.info = _begin(self._settings)
+        self._plants: Plants | None = None
+        if self._planter is None or not self.info.native:
+            return
+        try:
+            self._plants = Plants(self._process, self._planter, self.info.native)
+        except (WorkerLostError, WorkerStartError) as error:
+            self._process.close()
+            raise WorkerStartError(f"the worker was lost while probes were planted: {error}") from None
+
     def _restart(self) -> None:
         self._process.close()
         self.restarts += 1
-        self._process, self.info = _begin(self._settings)
+        self._start()
+
+    def _extend(self, reports: list[Report], calls: Sequence[Call], thorough: bool) -> Exception | None:
+        """Add the reports of the next batch as far as the worker gets; what ended it, if something did."""
+        rest = calls[len(reports) : len(reports) + _BATCH]
+        try:
+            # Whatever came before a fault stays: list.extend keeps what it took from the generator.
+            reports.extend(_run_batch(self._process, self._settings, rest, observe=True, thorough=thorough))
+        except _RetiredError as ended:
+            return ended
+        except WorkerLostError as ended:
+            if self._aborted:
+                raise
+            return ended
+        return None
+
+    def _replace(self, ended: Exception, reports: list[Report], blamed: Call | None, thorough: bool) -> None:
+        """Go on with a fresh process, and with the report of the call that ended the one before."""
+        if isinstance(ended, WorkerLostError):
+            reports += self._recover(ended, blamed, thorough)
+        else:
+            self._restart()
+
+    def _translate(self, reports: list[Report], index: int) -> Mapping[str, Sequence[int]]:
+        """Put features in the place of a report's hits; where to plant on their account."""
+        if self._plants is None:
+            return {}
+        reports[index], offsets = self._plants.translate(reports[index])
+        return offsets
+
+    def _observe_again(
+        self,
+        reports: list[Report],
+        fresh: Mapping[int, Mapping[str, Sequence[int]]],
+        calls: Sequence[Call],
+        thorough: bool,
+    ) -> None:
+        """Run calls that reached new functions once more, with the blocks of these planted (`fresh`: where, by the
+        call's index), so that the blocks they reach are known to be their own. All else of the second report is
+        forgotten, unless it tells of a crash."""
+        self.plant(merged(fresh.values()))
+        waiting = list(fresh)
+        further = []
+        while waiting:
+            again: list[Report] = []
+            ended = self._extend(again, [calls[index] for index in waiting], thorough)
+            for position, index in enumerate(waiting[: len(again)]):
+                further.append(self._translate(again, position))
+                reports[index] = with_features(reports[index], again[position].features)
+            lost: list[Report] = []
+            if ended is not None:
+                blamed = waiting[len(again)] if len(again) < len(waiting) else None
+                self._replace(ended, lost, None if blamed is None else calls[blamed], thorough)
+                if blamed is not None and lost and lost[0].verdict == "finding":
+                    reports[blamed] = replace(lost[0], features=reports[blamed].features)
+            waiting = waiting[len(again) + len(lost) :]
+        self.plant(merged(further))
 
     def _recover(self, fault: WorkerLostError, blamed: Call | None, thorough: bool) -> list[Report]:
         if blamed is None:
