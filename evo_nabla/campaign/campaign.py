@@ -24,6 +24,8 @@ from .settings import CampaignSettings
 from .visits import BATCH, Visits
 
 STORE_NAME = "campaign.sqlite"
+# The store's setting that says which builds of shared objects the names of native features belong to.
+BUILDS = "builds"
 # The store's keys of what the strategy and the scheduler keep of each API.
 STRATEGY_STATE = "strategy.api."
 SCHEDULER_STATE = "scheduler.api."
@@ -76,6 +78,7 @@ class Campaign:
         findings: Desk,
         *,
         target: str,
+        rules: Sequence[str],
         notice: str,
         budget: Budget,
         monitor: Monitor,
@@ -87,6 +90,7 @@ class Campaign:
         self._pool = pool
         self._findings = findings
         self._target = target
+        self._rules = len(rules)
         self._budget = budget
         self._monitor = monitor
         self._ledger = Ledger(store)
@@ -254,6 +258,7 @@ class Campaign:
             entries=ledger.entries,
             since_feature=time.monotonic() - self._last_feature,
             features=ledger.feature_counts(),
+            rules=self._rules,
             findings=dict(Counter(finding.kind for finding in findings)),
             confirmed=sum(finding.status == CONFIRMED for finding in findings),
             pending=self._findings.pending,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from evo_nabla.call import canonical_text
 from evo_nabla.corpus.store import ApiTally, FindingSummary, FirstReach, Generation, KeptCall, Store
+from evo_nabla.coverage.weights import weight_of
 from evo_nabla.evolution.feedback import Evaluated, Feedback, Offspring
 from evo_nabla.executor.report import Report
 
@@ -74,11 +75,12 @@ class Ledger:
         tally.discrepancy = max(tally.discrepancy, discrepancy)
         if new or (record and report.status not in NEVER_KEPT):
             self._keep(offspring, report, new)
-        tally.reward += len(new)
+        novelty = novelty_of(new)
+        tally.reward += novelty
         return Evaluated(
             offspring,
             Feedback(
-                novelty=float(len(new)),
+                novelty=novelty,
                 discrepancy=discrepancy,
                 valid=report.status in VALID,
                 differentiated=report.differentiated,
@@ -169,7 +171,7 @@ class Ledger:
                 api=offspring.call.api,
                 call=canonical_text(offspring.call),
                 features=len(new),
-                novelty=float(len(new)),
+                novelty=novelty_of(new),
                 discrepancy=discrepancy_of(report),
                 verdict=report.verdict,
                 parents=list(offspring.parents),
@@ -178,6 +180,11 @@ class Ledger:
                 seconds=report.seconds.total,
             )
         )
+
+
+def novelty_of(new: Iterable[tuple[str, str]]) -> float:
+    """What new features, given as (kind, name), count for together."""
+    return math.fsum(weight_of(kind) for kind, _ in new)
 
 
 def discrepancy_of(report: Report) -> float:

@@ -13,7 +13,8 @@ class Progress:
     """A campaign at one moment.
 
     Times are seconds. `seconds`, `calls`, `valid` and `differentiated` count over all sessions; the `session_`
-    numbers and the workers' count since this start. `calls_per_second` is over the last few seconds.
+    numbers and the workers' count since this start. `calls_per_second` is over the last few seconds. `rules` is how
+    many differentiation rules the library has, as far as they are measured.
     """
 
     target: str
@@ -32,6 +33,7 @@ class Progress:
     entries: int
     since_feature: float
     features: dict[str, int] = field(default_factory=dict)
+    rules: int = 0
     findings: dict[str, int] = field(default_factory=dict)
     confirmed: int = 0
     pending: int = 0

@@ -10,6 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from evo_nabla.coverage.nativemap import RULE
+
 from .budget import duration
 from .progress import Progress
 
@@ -67,7 +69,9 @@ def _reached(progress: Progress) -> Rows:
 
 def _found(progress: Progress) -> Rows:
     """Features and findings first, then why calls stayed inconclusive: the list that is cut when space is short."""
-    rows = [(f"{kind} features", f"{count:,}") for kind, count in sorted(progress.features.items())]
+    rows = [
+        (f"{kind} features", _reached_of(kind, count, progress)) for kind, count in sorted(progress.features.items())
+    ]
     total = sum(progress.findings.values())
     rows.append(("findings", f"{total:,}, {progress.confirmed:,} confirmed"))
     rows.append(("  to be confirmed", f"{progress.pending:,}"))
@@ -75,6 +79,10 @@ def _found(progress: Progress) -> Rows:
     rows.append(("inconclusive", f"{sum(progress.inconclusive.values()):,}"))
     rows += [(f"  {reason}", f"{count:,}") for reason, count in _largest_first(progress.inconclusive)]
     return rows
+
+
+def _reached_of(kind: str, count: int, progress: Progress) -> str:
+    return f"{count:,} of {progress.rules:,}" if kind == RULE and progress.rules else f"{count:,}"
 
 
 def _operators(progress: Progress) -> Rows:

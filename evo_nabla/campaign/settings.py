@@ -14,6 +14,7 @@ from .errors import CampaignError
 LIBRARIES = ("torch",)
 STRATEGIES = ("evo", "freefuzz", "random")
 DEVICES = ("cpu",)
+OBSERVERS = ("line", "native")
 DEFAULT_HOME = Path("corpus")
 DEFAULT_ORDER = 2
 MAX_ORDER = 4
@@ -25,7 +26,8 @@ class CampaignSettings:
     """What a campaign fuzzes and how.
 
     `python` is the target's interpreter, `paths` go in front of its import path, `apis` are globs over API names
-    (empty: every API that has seeds), `seeds` is a JSONL file of calls used beside or instead of the library's own.
+    (empty: every API that has seeds), `seeds` is a JSONL file of calls used beside or instead of the library's own,
+    `observers` are the kinds of coverage that are measured.
     """
 
     library: str
@@ -38,11 +40,14 @@ class CampaignSettings:
     seed: int = 0
     strategy: str = "evo"
     device: str = "cpu"
+    observers: tuple[str, ...] = OBSERVERS
 
     def __post_init__(self) -> None:
         require_library(self.library)
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("device", self.device, DEVICES)
+        for observer in self.observers:
+            _one_of("observer", observer, OBSERVERS)
         if not 1 <= self.order <= MAX_ORDER:
             raise CampaignError(f"order {self.order}: orders 1 to {MAX_ORDER} can be checked")
         if not 1 <= self.workers <= MAX_WORKERS:
@@ -57,7 +62,7 @@ class CampaignSettings:
 
 
 # Another value of one of these makes another campaign: what was measured so far would mean something else.
-FIXED = ("library", "python", "paths", "apis", "seeds", "order", "seed", "strategy", "device")
+FIXED = ("library", "python", "paths", "apis", "seeds", "order", "seed", "strategy", "device", "observers")
 
 
 def default_workers() -> int:

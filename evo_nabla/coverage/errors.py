@@ -12,3 +12,7 @@ class ImageError(Exception):
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
+
+
+class MeasurementError(Exception):
+    """A saved measurement that cannot be read, written or compared; the message says which and why."""

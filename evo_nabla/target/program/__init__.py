@@ -1,0 +1,1 @@
+"""Measures the coverage of a library in any Python program, from inside it."""
