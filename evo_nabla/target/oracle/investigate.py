@@ -241,12 +241,27 @@ def nature(level: Level) -> Nature:
     return Nature(ladder(level.function.value, level.x, level.v, level.u.size), both, kink, edge)
 
 
+def has_hidden_kink(level: Level) -> bool:
+    """Whether the call has a kink at x that v does not show: two tied operands moved by the same amount stay tied, and
+    above order 1 reverse and forward mode carry their different conventions along. Any other direction tells."""
+    while level.below is not None:
+        level = level.below
+    found = nature(level.at(level.x, v=level.project(_generic(np.random.RandomState(13), level.x))))
+    return found.kink or found.edge
+
+
 def moved_points(level: Level) -> list[Level]:
     """The level at a few nearby points, away from a kink."""
     random = np.random.RandomState(11)
     return [
-        level.at(level.x + _MOVE_RADIUS * (1 + index) * level.project(draw(random, level.x))) for index in range(_MOVES)
+        level.at(level.x + _MOVE_RADIUS * (1 + index) * level.project(_generic(random, level.x)))
+        for index in range(_MOVES)
     ]
+
+
+def _generic(random: np.random.RandomState, x: Vector) -> Vector:
+    """A direction at x with nothing in common with x's own entries, which may all lie on a coarse grid."""
+    return draw(random, x) * (0.5 + random.random_sample(x.size))
 
 
 def suspects(readings: dict[str, Reading], pairs: list[Pair], numerical: str) -> tuple[str, list[str]]:

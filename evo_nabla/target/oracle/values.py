@@ -9,7 +9,18 @@ import numpy as np
 from evo_nabla.target.backends.protocol import ModeError, Pullback
 
 from .compare import NUMERICAL, discrepancy, gap, largest
-from .investigate import Nature, Pair, compare_all, condition, moved_points, nature, noise, suspects, unit
+from .investigate import (
+    Nature,
+    Pair,
+    compare_all,
+    condition,
+    has_hidden_kink,
+    moved_points,
+    nature,
+    noise,
+    suspects,
+    unit,
+)
 from .levels import Level, Reading, Readings, read_all
 from .memory import Circumstances
 from .numerical import Estimate
@@ -143,6 +154,9 @@ def _explain(
     pairs = compare_all(level, readings.given, found.estimate, noises, inherent)
     if max((pair.discrepancy for pair in pairs), default=0.0) <= 1 and _finite(readings):
         judgement.doubt("ill-conditioned: the Jacobian's own condition explains the difference")
+        return
+    if level.below is not None and not moved and has_hidden_kink(level):
+        _judge_nearby(level, readings, judgement, excuse, found._replace(kink=True))
         return
     _report(level, readings, judgement, found, pairs, moved)
 
