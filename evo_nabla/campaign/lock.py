@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import IO
 
 from .errors import LockedError
+from .place import make, naming
 
 LOCK_NAME = "lock"
 
@@ -27,9 +28,10 @@ class CampaignLock:
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
-        """Take the lock, or raise LockedError naming the holder."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = self._path.open("a+", encoding="utf-8")
+        """Take the lock, or raise LockedError naming the holder, or CampaignError where there can be no lock."""
+        make(self._path.parent)
+        with naming(self._path.parent):
+            file = self._path.open("a+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from evo_nabla.call import Call
+from evo_nabla.corpus.existing import require_ours
 from evo_nabla.corpus.seeds import bundled_path, bundled_seeds, user_seeds
-from evo_nabla.corpus.store import Store, sqlite_url
+from evo_nabla.corpus.store import SCHEMA_VERSION, Store, sqlite_url
+from evo_nabla.coverage.measurement import Build
+from evo_nabla.coverage.nativemap import BLOCK, FUNCTION, NativeMap
 from evo_nabla.evolution.feedback import Strategy
 from evo_nabla.evolution.randomness import restore_random_state
 from evo_nabla.evolution.scheduler import Scheduler
@@ -24,11 +27,12 @@ from evo_nabla.executor import Pool, WorkerAnswerError, WorkerSettings
 from evo_nabla.findings import Versions
 
 from .budget import Budget
-from .campaign import SCHEDULER_STATE, STORE_NAME, STRATEGY_STATE, Campaign
+from .campaign import BUILDS, SCHEDULER_STATE, STORE_NAME, STRATEGY_STATE, VERSIONS, Campaign
 from .desk import Desk
 from .errors import CampaignError
 from .lock import LOCK_NAME, CampaignLock
 from .monitors import Monitor
+from .place import naming, require_usable
 from .selection import select_seeds
 from .settings import CampaignSettings, new_settings, resumed_settings
 
@@ -40,26 +44,40 @@ def open_campaign(
     given: Mapping[str, Any],
     *,
     fresh: bool = False,
+    announce: Callable[[], None] = lambda: None,
     budget: Budget,
     monitor: Monitor,
 ) -> Iterator[Campaign]:
     """The campaign in `folder`, locked and ready to run; `given` are the settings the user named, None for the others.
 
+    `announce` is called when all that can be seen at once is good and what takes seconds begins.
+    A folder is made, or an old campaign moved aside, only once everything else has proved good.
     Raises LockedError, CampaignError, StoreError, CallError (seeds) or WorkerStartError.
     """
-    if fresh:
-        _move_aside(folder)
+    require_usable(folder)
     with ExitStack() as opened:
-        opened.enter_context(CampaignLock(folder))
-        store = opened.enter_context(Store(sqlite_url(folder / STORE_NAME)))
-        stored = store.settings()
+        file = folder / STORE_NAME
+        resumed = not fresh and file.exists()
+        if resumed:
+            require_ours(file, SCHEMA_VERSION)  # before there is a lock beside another program's database
+        store = _open_store(folder, opened) if resumed else None
+        stored = {} if store is None else store.settings()
         settings = resumed_settings(stored, library, given) if stored else new_settings(library, given)
+        old = _hold_old(folder, opened) if fresh else None
         worker_settings = worker_settings_of(settings)
+        announce()
         # Importing the library and reading the seeds take seconds each, in different processes.
-        starting = opened.enter_context(ThreadPoolExecutor(1)).submit(Pool, worker_settings, settings.workers)
+        native = opened.enter_context(NativeMap(seen=_seen_native(store)))
+        starting = opened.enter_context(ThreadPoolExecutor(1)).submit(Pool, worker_settings, settings.workers, native)
         opened.callback(_close, starting)
         seeds = load_seeds(settings)
         pool = starting.result()
+        if old is not None:
+            _move_aside(folder, old)
+        if store is None:
+            store = _open_store(folder, opened)
+            if store.settings():
+                raise CampaignError(f"{folder}: another process began a campaign there just now; run the command again")
         recorded = {finding.signature: finding for finding in store.findings()}
         desk = opened.enter_context(Desk(folder, worker_settings, _versions(pool), recorded))
         random.seed(settings.seed)
@@ -69,6 +87,9 @@ def open_campaign(
         _restore(store, strategy, scheduler)
         if not stored:
             store.write_settings(settings.to_json())
+        store.write_settings(
+            {BUILDS: [build._asdict() for build in builds_of(pool)], VERSIONS: [pool.workers[0].info.version]}
+        )
         yield Campaign(
             settings,
             store,
@@ -77,7 +98,8 @@ def open_campaign(
             pool,
             desk,
             target=_target_name(pool),
-            notice="; ".join([*notices, *_notices(pool), *desk.problems]),
+            rules=native.rules(),
+            notice="; ".join([*notices, *_notices(pool), *_skipped(native), *desk.problems]),
             budget=budget,
             monitor=monitor,
         )
@@ -97,6 +119,7 @@ def worker_settings_of(settings: CampaignSettings) -> WorkerSettings:
         paths=tuple(map(Path, settings.paths)),
         order=settings.order,
         seed=settings.seed,
+        observers=settings.observers,
         device=settings.device,
     )
 
@@ -145,6 +168,22 @@ def _target_name(pool: Pool) -> str:
     return f"{info.library} {info.version} (Python {info.python})"
 
 
+def _seen_native(store: Store | None) -> Iterator[str]:
+    """The names of native code that the campaign has reached in earlier sessions."""
+    seen = {} if store is None else store.features()
+    for kind in (FUNCTION, BLOCK):
+        yield from seen.get(kind, ())
+
+
+def builds_of(pool: Pool) -> list[Build]:
+    """The shared objects whose native code is measured."""
+    return [Build(module.name, module.path, module.build_id) for module in pool.workers[0].info.native]
+
+
+def _skipped(native: NativeMap) -> list[str]:
+    return [f"no native coverage of {name}: {reason}" for name, reason in native.skipped.items()]
+
+
 def _versions(pool: Pool) -> Versions:
     """What findings say of where they were seen."""
     info = pool.workers[0].info
@@ -160,12 +199,23 @@ def _notices(pool: Pool) -> list[str]:
     return notices
 
 
-def _move_aside(folder: Path) -> None:
-    """Give an existing campaign's folder a name with the time in it; its lock is held meanwhile."""
+def _open_store(folder: Path, opened: ExitStack) -> Store:
+    """Lock the folder, which is made if it is missing, and open the store in it."""
+    opened.enter_context(CampaignLock(folder))
+    return opened.enter_context(Store(sqlite_url(folder / STORE_NAME)))
+
+
+def _hold_old(folder: Path, opened: ExitStack) -> CampaignLock | None:
+    """Lock the campaign that is to be moved aside, so that nobody goes on with it meanwhile; None if there is none."""
     if not folder.exists():
-        return
+        return None
     if not (folder / STORE_NAME).exists() and any(path.name != LOCK_NAME for path in folder.iterdir()):
-        raise CampaignError(f"{folder} is no campaign's folder: not moved aside")
-    with CampaignLock(folder):
-        aside = folder.with_name(f"{folder.name}.{time.strftime('%Y%m%d-%H%M%S')}")
-        folder.rename(aside)
+        raise CampaignError(f"{folder} is no campaign's folder: not moved aside; use another --folder")
+    return opened.enter_context(CampaignLock(folder))
+
+
+def _move_aside(folder: Path, lock: CampaignLock) -> None:
+    """Give an existing campaign's folder a name with the time in it, then let go of its lock."""
+    with naming(folder):
+        folder.rename(folder.with_name(f"{folder.name}.{time.strftime('%Y%m%d-%H%M%S')}"))
+    lock.release()

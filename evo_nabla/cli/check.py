@@ -13,6 +13,7 @@ import typer
 from rich.markup import escape
 
 from evo_nabla.call import Call, CallError, call_from_text, call_to_json, read_calls
+from evo_nabla.call.jsonl import bare_line
 from evo_nabla.campaign.settings import DEFAULT_ORDER
 from evo_nabla.executor import Finding, Report, Worker
 from evo_nabla.executor.reading import numbers_to_json
@@ -46,6 +47,9 @@ def check(
     suspect, order, discrepancy, values and reason.
     """
     batch = list(read(calls))
+    if not batch:
+        place = "standard input" if calls == STANDARD_INPUT else calls
+        raise CallError(place, "holds no calls, so nothing was checked; write one call a line")
     target = target_of(library, python, path, order or DEFAULT_ORDER)
     counts = dict.fromkeys(_STYLES, 0)
     with Worker(replace(target, observers=())) as worker:
@@ -70,7 +74,7 @@ def read(source: str) -> Iterator[Call]:
         yield from read_calls(Path(source))
         return
     for number, line in enumerate(sys.stdin.buffer, start=1):
-        if line.strip():
+        if bare_line(line):
             yield _call(line, f"standard input:{number}")
 
 

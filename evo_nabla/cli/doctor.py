@@ -71,8 +71,8 @@ def _target(library: str, python: str | None, paths: list[Path] | None) -> list[
         with Worker(settings) as worker:
             return _started(worker.info, settings.observers)
     except WorkerStartError as error:
-        advice = f"pip install {library} into that interpreter, or name another one with --python"
-        return [Examined("target", MISSING, f"{library} in {settings.python}: {error}", advice)]
+        found, _, advice = str(error).rpartition("; ")
+        return [Examined("target", MISSING, found, advice)]
 
 
 def _started(info: WorkerInfo, wanted: tuple[str, ...]) -> list[Examined]:

@@ -85,9 +85,12 @@ def fuzz(
     require_library(library)  # before a folder is made for it
     place = folder or default_folder(library)
     monitor = _monitor(plain, json_)
-    if not json_:
-        messages.print(f"Opening {place}: starting workers, loading seeds ...", style="dim", markup=False)
-    opened = open_campaign(place, library, given, fresh=fresh, budget=limit, monitor=monitor)
+
+    def announce() -> None:
+        if not json_:
+            messages.print(f"Opening {place}: starting workers, loading seeds ...", style="dim", markup=False)
+
+    opened = open_campaign(place, library, given, fresh=fresh, announce=announce, budget=limit, monitor=monitor)
     with Interrupt() as interrupt, opened as campaign, monitor:
         interrupt.stop = campaign.stop
         last = campaign.run()

@@ -78,7 +78,8 @@ def absolute_python(python: str | None) -> str | None:
         return None
     path = Path(python).absolute()
     if not path.is_file():
-        raise CampaignError(f"--python {python}: no such file")
+        what = "is a folder" if path.is_dir() else "no such file"
+        raise CampaignError(f"--python {python}: {what}; give the path of an interpreter, such as /usr/bin/python3")
     return str(path)
 
 
@@ -87,7 +88,7 @@ def absolute_seeds(seeds: Path | None) -> str | None:
     if seeds is None:
         return None
     if not seeds.is_file():
-        raise CampaignError(f"--seeds {seeds}: no such file")
+        raise CampaignError(f"--seeds {seeds}: {'is a folder' if seeds.is_dir() else 'no such file'}")
     return str(seeds.resolve())
 
 

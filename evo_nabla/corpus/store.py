@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from .errors import StoreError
+from .existing import ADVICE, DAMAGED, damaged, require_ours
 from .tables import Api, Base, Entry, Feature, Finding, History, Operator, Setting, State
 
 SCHEMA_VERSION = 2
@@ -152,8 +153,12 @@ class Store:
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         self.url = url
-        if not create and url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
-            raise StoreError(f"no campaign store at {url.removeprefix('sqlite:///')}")
+        self._file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+        if self._file is not None:
+            if self._file.is_file():
+                require_ours(self._file, SCHEMA_VERSION)
+            elif not create:
+                raise StoreError(f"no campaign store at {self._file}")
         with self._errors("open"):
             self._engine = _engine(url)
         with self._errors("open"), Session(self._engine) as session:
@@ -168,7 +173,12 @@ class Store:
             }
         version = self.settings().get("schema", SCHEMA_VERSION)
         if version != SCHEMA_VERSION:
-            raise StoreError(f"{url}: schema version {version}, this evo_nabla reads {SCHEMA_VERSION}; use --fresh")
+            raise StoreError(f"{self._name}: schema version {version}, this evo_nabla reads {SCHEMA_VERSION}; {ADVICE}")
+
+    @property
+    def _name(self) -> str:
+        """The store as the user knows it."""
+        return self.url if self._file is None else str(self._file)
 
     def close(self) -> None:
         """Let go of every connection; SQLite folds its write-ahead log into the file."""
@@ -306,7 +316,11 @@ class Store:
             yield
         except SQLAlchemyError as error:
             problem = str(getattr(error, "orig", None) or error).splitlines()[0]
-            raise StoreError(f"cannot {doing} the store {self.url}: {problem}") from error
+            if self._file is not None and any(phrase in problem for phrase in DAMAGED):
+                raise StoreError(damaged(self._file, problem)) from error
+            raise StoreError(f"cannot {doing} the store {self._name}: {problem}") from error
+        except json.JSONDecodeError as error:
+            raise StoreError(f"cannot {doing} the store {self._name}: a value in it is not JSON ({error})") from error
 
     @property
     def engine(self) -> Engine:

@@ -17,9 +17,10 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from .errors import WorkerDiedError, WorkerGreedyError, WorkerLostError, WorkerSilentError, WorkerStartError
+from .errors import WorkerDiedError, WorkerGreedyError, WorkerLostError, WorkerSilentError
 from .frames import Decoder, encode
 from .settings import WorkerSettings
+from .starting import not_started
 
 _MAIN = Path(__file__).resolve().parents[1] / "target" / "main.py"
 _TAIL_BYTES = 16 * 1024  # of the output kept for a crash's report
@@ -47,6 +48,7 @@ class Process:
 
     def __init__(self, settings: WorkerSettings) -> None:
         """Start the process and send its configuration without waiting; raises WorkerStartError."""
+        self._settings = settings
         self._limits = settings.limits
         self._folder = Path(tempfile.mkdtemp(prefix="evo_nabla-"))
         self._decoder = Decoder()
@@ -59,9 +61,7 @@ class Process:
             self._spawn(settings.python)
         except OSError as error:
             self._release()
-            raise WorkerStartError(
-                f"cannot run {settings.python}: {error.strerror}; give the path of the library's Python with --python"
-            ) from None
+            raise not_started(settings, error.strerror or type(error).__name__) from None
         self._imported_mb = 0.0
         self._statistics = psutil.Process(self._child.pid)
         with contextlib.suppress(WorkerDiedError):  # what it printed before it died is read in await_ready
@@ -89,11 +89,11 @@ class Process:
         except WorkerLostError as fault:
             last = [line for line in self.tail.splitlines() if line.strip()][-1:]
             said = f": {last[0].strip()}" if last else ""
-            raise WorkerStartError(f"the worker did not start: {fault}{said}") from None
+            raise not_started(self._settings, f"{fault}{said}") from None
         if document["kind"] == "failed":
-            raise WorkerStartError(f"the worker did not start: {document.get('reason')}")
+            raise not_started(self._settings, str(document.get("reason")))
         if document["kind"] != "ready":
-            raise WorkerStartError(f"the worker answered {document['kind']!r} when it was configured")
+            raise not_started(self._settings, f"it answered {document['kind']!r} when it was configured")
         self._imported_mb = self.memory_mb()
         return document
 
