@@ -26,6 +26,7 @@ from .visits import BATCH, Visits
 STORE_NAME = "campaign.sqlite"
 # The store's setting that says which builds of shared objects the names of native features belong to.
 BUILDS = "builds"
+VERSIONS = "versions"
 # The store's keys of what the strategy and the scheduler keep of each API.
 STRATEGY_STATE = "strategy.api."
 SCHEDULER_STATE = "scheduler.api."

@@ -5,7 +5,9 @@ from __future__ import annotations
 from evo_nabla.call import CallError
 from evo_nabla.campaign.errors import CampaignError, LockedError
 from evo_nabla.corpus.errors import StoreError
+from evo_nabla.coverage.errors import MeasurementError
 from evo_nabla.executor import WorkerAnswerError, WorkerStartError
+from evo_nabla.executor.errors import ProgramError
 
 OK = 0
 FINDINGS = 1
@@ -25,6 +27,8 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
     (CampaignError, BAD_INPUT),
     (CallError, BAD_INPUT),
     (StoreError, BAD_INPUT),
+    (MeasurementError, BAD_INPUT),
+    (ProgramError, BAD_INPUT),
     (OSError, BAD_INPUT),
 )
 

@@ -200,6 +200,12 @@ class NativeMap:
 
     # ---- what a report asks ----
 
+    def load(self, modules: Iterable[Module]) -> None:
+        """Get to know shared objects without planting in them; what cannot be is in `skipped`."""
+        with self._lock:
+            for module in modules:
+                self._library(module)
+
     def rules(self) -> list[str]:
         """All differentiation rules of the libraries mapped so far, sorted: the denominator of rule coverage."""
         with self._lock:

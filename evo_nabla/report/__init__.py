@@ -1,0 +1,1 @@
+"""Reports for people: pages that work offline, in one file."""
