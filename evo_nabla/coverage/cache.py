@@ -73,7 +73,8 @@ class Cache:
             if path.stat().st_size > _LIMIT:
                 return None
             array = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError, SyntaxError, MemoryError):
+        except Exception:
+            # A damaged header goes through Python's own parser, which may raise anything, TokenError among it.
             return None
         return array if isinstance(array, np.ndarray) and array.dtype == np.uint64 else None
 

@@ -11,7 +11,7 @@ from .elf import Symbols
 
 _AREA_DEPTH = 2  # namespaces that make an area: at::native, torch::autograd, c10::impl
 _ANONYMOUS = "anonymous"  # stands for "(anonymous namespace)", whose bracket and space would mislead
-_OPENING, _CLOSING = "<({[", ">)}]"
+_CLOSED_BY = {"<": ">", "(": ")", "{": "}", "[": "]"}
 _PREFIXES = re.compile(r"^(?:non-virtual|virtual|covariant return) thunk to ")
 _LONGEST = 1 << 16  # bytes of a mangled name
 
@@ -31,7 +31,8 @@ def area(name: str) -> str:
     'at::native'
     """
     scopes = [scope for scope in _scopes(name)[:-1] if scope != _ANONYMOUS]
-    return "::".join(scopes[:_AREA_DEPTH])
+    # The standard library's templates live in the library that instantiates them, and their classes tell little.
+    return "::".join(scopes[: 1 if scopes[:1] == ["std"] else _AREA_DEPTH])
 
 
 def _scopes(name: str) -> list[str]:
@@ -39,27 +40,34 @@ def _scopes(name: str) -> list[str]:
 
     A space outside all brackets ends the return type, which templates carry.
     """
-    depth, part, at = 0, "", 0
     name = _PREFIXES.sub("", name).replace("(anonymous namespace)", _ANONYMOUS)
     parts: list[str] = []
-    while at < len(name):
-        letter = name[at]
-        if depth == 0 and (letter == "(" or part == "operator"):
+    part, open_brackets = "", ""
+    for at, letter in enumerate(name):
+        if open_brackets:
+            open_brackets = _inside(open_brackets, letter)
+        elif letter == "(" or part == "operator":
             break
-        if letter in _OPENING:
-            depth += 1
-        elif letter in _CLOSING:
-            depth -= 1
-        elif depth == 0 and name.startswith("::", at):
+        elif letter in _CLOSED_BY:
+            open_brackets = letter
+        elif letter == " ":
+            parts, part = [], ""
+        elif name.startswith("::", at):
             parts.append(part)
             part = ""
-            at += 1
-        elif depth == 0 and letter == " ":
-            parts, part = [], ""
-        elif depth == 0:
+        elif letter != ":":
             part += letter
-        at += 1
     return [*parts, part]
+
+
+def _inside(open_brackets: str, letter: str) -> str:
+    """The brackets open after one more letter; < and > inside of parentheses are comparisons (or pair up anyway)."""
+    innermost = open_brackets[-1]
+    if letter == _CLOSED_BY[innermost]:
+        return open_brackets[:-1]
+    if letter in _CLOSED_BY and not (letter == "<" and innermost == "("):
+        return open_brackets + letter
+    return open_brackets
 
 
 class SymbolNames:

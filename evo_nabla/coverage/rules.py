@@ -17,6 +17,7 @@ _PREFIX = "_ZN5torch8autograd9generated"
 # (.cold) marks a part of the function that the compiler moved away.
 _APPLY = re.compile(r"(?P<length>\d+)(?P<rest>\w+)")
 _METHOD = "5applyE"
+_HELPERS = "details"
 
 
 def rules_of(names: SymbolNames) -> dict[int, str]:
@@ -27,6 +28,6 @@ def rules_of(names: SymbolNames) -> dict[int, str]:
         if match is None:
             continue
         rest, length = match["rest"], int(match["length"])
-        if rest[length:].startswith(_METHOD):
+        if rest[length:].startswith(_METHOD) and rest[:length] != _HELPERS:
             rules[address] = rest[:length]
     return rules

@@ -67,7 +67,6 @@ class NativeObserver:
         self._number = 0
         self._measuring = False
         self._running = False
-        self._planted = False
 
     def plant(self, command: Dict[str, Any]) -> int:
         """Plant in one module, at `offsets` or at those in `file` (NumPy's format); how many were new. Raises
@@ -77,7 +76,6 @@ class NativeObserver:
             raise ValueError(f"no module is called {command.get('name')!r}")
         offsets = np.load(command["file"], allow_pickle=False) if "file" in command else command["offsets"]
         addresses = np.asarray(offsets).astype(np.uint64) + np.uint64(module.bias)
-        self._planted = True
         return int(self._probe.plant(addresses.tobytes()))
 
     def start(self) -> None:
@@ -124,6 +122,10 @@ class NativeObserver:
     def rearm(self) -> int:
         """Plant again all that was hit; how many."""
         return int(self._probe.rearm(None))
+
+    def remove(self) -> int:
+        """Take all probes away for now; how many. Planting again is as cheap as the first time."""
+        return int(self._probe.remove(None))
 
     def stop(self) -> None:
         """Take all probes away."""
