@@ -91,7 +91,7 @@ class Process:
         except WorkerLostError as fault:
             last = [line for line in self.tail.splitlines() if line.strip()][-1:]
             said = f": {last[0].strip()}" if last else ""
-            raise not_started(self._settings, f"the worker did not start: {fault}{said}") from None
+            raise not_started(self._settings, f"{fault}{said}") from None
         if document["kind"] == "failed":
             raise not_started(self._settings, str(document.get("reason")))
         if document["kind"] != "ready":
