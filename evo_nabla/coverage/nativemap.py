@@ -80,9 +80,13 @@ class Library:
         self.names = SymbolNames(file.symbols())
         self.rules = rules_of(self.names)
 
+    def holds(self, address: int) -> bool:
+        """Whether there is code of functions at an address."""
+        return len(self.image.starts) > 0 and int(self.image.starts[0]) <= address < self.image.text[1]
+
     def see(self, address: int) -> bool:
         """Note a hit; whether it is a function's start. Raises ValueError for an address outside the code."""
-        if not self.image.text[0] <= address < self.image.text[1]:
+        if not self.holds(address):
             raise ValueError(f"{self.name} has no code at {address:#x}")
         index = self._index(address)
         if int(self.image.starts[index]) == address:
@@ -244,7 +248,8 @@ class NativeMap:
             self.skipped[module.name] = error.problem
             return None
         for address in self._earlier.pop(module.name, ()):
-            library.see(address)
+            if library.holds(address):  # else it was another build of that library
+                library.see(address)
         self._libraries[module.name] = library
         return library
 

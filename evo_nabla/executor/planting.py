@@ -68,6 +68,7 @@ class Plants:
         self._planter = planter
         self._modules = modules
         self.plant(planter.plan(modules))
+        process.settle()  # the pages of code that were written to are the worker's own now
 
     def plant(self, offsets: Mapping[str, Offsets]) -> int:
         """Plant at these addresses, by module, where nothing is planted; how many were."""

@@ -96,8 +96,12 @@ class Process:
             raise not_started(self._settings, str(document.get("reason")))
         if document["kind"] != "ready":
             raise not_started(self._settings, f"it answered {document['kind']!r} when it was configured")
-        self._imported_mb = self.memory_mb()
+        self.settle()
         return document
+
+    def settle(self) -> None:
+        """What the worker holds now belongs to the library, and not to the calls that come."""
+        self._imported_mb = self.memory_mb()
 
     def send(self, command: dict[str, Any]) -> None:
         """Send one frame; raises WorkerLostError if the worker does not take it within a call's limit."""

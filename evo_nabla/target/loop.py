@@ -22,7 +22,7 @@ from . import backends, harvest, limits, sandbox
 from .deny import DenyList
 from .frames import Channel, raise_descriptor
 from .observers import Observers, enter, listen
-from .observers.native import NativeObserver
+from .observers.native import NativeObserver, probes_megabytes
 from .oracle.judge import JudgeOptions, judge
 from .oracle.memory import Memory
 from .state import GlobalState
@@ -84,7 +84,7 @@ class _Worker:
         self._sandbox = sandbox.enter(str(folder), str(settings["device"]))
         sys.path[:0] = self._paths
         self._backend = backends.load(self._library)
-        limits.bound_memory(int(self._limits["memory_mb"]))
+        limits.bound_memory(int(self._limits["memory_mb"]) + self._probes_mb(settings["observers"]))
         self._deny = DenyList(self._library)
         self._memory = Memory()
         self._scratch = str(folder / "call")
@@ -101,6 +101,12 @@ class _Worker:
             "discover": self._discover,
             "harvest": self._harvest,
         }
+
+    def _probes_mb(self, observers: List[str]) -> int:
+        """Of private memory that observing takes, so that the calls have theirs."""
+        if NativeObserver.kind not in observers:
+            return 0
+        return probes_megabytes(self._backend.package_folders, self._paths)
 
     def description(self) -> Json:
         """What the driver is told once: versions, modes, what is measured and how the process is held."""

@@ -26,6 +26,7 @@ _VENDORED = re.compile(
     r"|sparse|pti|file|tensor)|nccl|nv|caffe2_nvrtc|hip|roc|amd)"
 )
 _OWN = "_probe.abi3.so"
+_TABLES_MB = 96  # reserved by probe.c for its log and for three million probes
 
 _Object = Tuple[str, int, bytes, List[Tuple[int, int]]]  # path, bias, build-id, extents of code
 
@@ -143,6 +144,16 @@ class NativeObserver:
     def _name(self, address: int) -> str:
         index = self._owners[bisect.bisect_right(self._lows, address) - 1]
         return f"{index}:{address - self.modules[index].bias:x}"
+
+
+def probes_megabytes(packages: Sequence[str], folders: Sequence[str]) -> int:
+    """Private memory that probes may take in this process once the library is imported: its code, which becomes
+    writable, and the probes' own tables; 0 where there can be none."""
+    try:
+        modules = _own_modules(_import_probe().objects(), [*packages, *folders])
+    except ImportError:
+        return 0
+    return (sum(high - low for module in modules for low, high in module.code) >> 20) + _TABLES_MB
 
 
 def _import_probe() -> Any:
