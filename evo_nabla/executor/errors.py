@@ -33,3 +33,7 @@ class WorkerGreedyError(WorkerLostError):
 
 class WorkerGarbledError(WorkerLostError):
     """What came over the pipe is not what the protocol says: a call has written over the worker's memory or pipe."""
+
+
+class ProgramError(RuntimeError):
+    """A program to be measured cannot be run: the message says why."""
