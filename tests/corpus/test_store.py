@@ -132,7 +132,7 @@ def test_a_missing_store_is_named(path: Path) -> None:
 
 def test_a_file_that_is_no_store_is_named(path: Path) -> None:
     path.write_text("not a database, but long enough to be taken for one" * 40)
-    with pytest.raises(StoreError, match=r"campaign\.sqlite: file is not a database"):
+    with pytest.raises(StoreError, match=r"campaign\.sqlite is damaged.*file is not a database"):
         Store(sqlite_url(path))
 
 
