@@ -6,9 +6,10 @@ import gzip
 import json
 import sqlite3
 import subprocess
-import sys
+import venv
 from pathlib import Path
 
+import numpy
 import pytest
 
 from evo_nabla.campaign.errors import CampaignError
@@ -163,14 +164,14 @@ def test_an_interpreter_that_cannot_run_the_library_is_named(run: Run, tmp_path:
 
 
 def test_an_interpreter_without_the_library_leaves_no_folder(run: Run, tmp_path: Path) -> None:
-    """A real one: it finds NumPy, as the worker does, but not torch."""
-    file = tmp_path / "python"
-    hide = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[3:]; "
-    hide += "runpy.run_path(sys.argv[0], {}, '__main__')"
-    file.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{hide}" "$@"\n')
-    file.chmod(0o755)
-    command = ("fuzz", "torch", "--apis", "torch.sin", "--folder", "new", "--json", "--python", "python")
-    assert "torch" in one_line(run(*command, folder=tmp_path), 4)
+    """A virtual environment that has NumPy, but not torch."""
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    (packages,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    for folder in Path(numpy.__file__).parents[1].glob("numpy*"):
+        (packages / folder.name).symlink_to(folder)
+    command = ("fuzz", "torch", "--apis", "torch.sin", "--folder", "new", "--json", "--budget", "1c")
+    line = one_line(run(*command, "--python", "env/bin/python", folder=tmp_path), 4)
+    assert f"torch cannot be run with {tmp_path}/env/bin/python: it has no torch; install it there" in line
     assert not (tmp_path / "new").exists()
 
 
