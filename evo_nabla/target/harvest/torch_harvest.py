@@ -70,6 +70,8 @@ class Harvest:
     def _entries(self) -> Iterator[Entry]:
         for info in samples.operator_infos():
             yield "opinfo:" + samples.operator_name(info), self._operator(info)
+        for info in samples.foreach_infos():
+            yield "foreach:" + info.name, self._foreach(info)
         for info in samples.module_infos():
             yield "moduleinfo:" + info.name, self._module(info)
 
@@ -168,6 +170,14 @@ class Harvest:
             ):
                 if dtype in supported:
                     self._keeper.keep(_until_failure(samples.module_samples(info, dtype, wanted), send), {}, send)
+
+        return work
+
+    def _foreach(self, info: Any) -> Callable[[Send], None]:
+        def work(send: Send) -> None:
+            for dtype in (torch.float64, torch.float32, torch.complex128):
+                found = samples.foreach_samples(info, dtype, samples.FEW)
+                self._keeper.keep(_until_failure(found, send), {}, send)
 
         return work
 

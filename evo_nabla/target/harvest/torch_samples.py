@@ -24,6 +24,7 @@ FULL, FEW = "full", "few"
 # The dtypes worth their own samples, most telling first. The first that an operator supports is its main one.
 MAIN_DTYPES = (torch.float64, torch.float32, torch.complex128, torch.int64, torch.bool, torch.uint8)
 NARROW_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int64)
+FOREACH_TENSORS = 3
 # Internal operators, and backward ones: their inputs must fit each other as only the library's own rules make them.
 INTERNAL_OPERATOR = re.compile(r"^_|backward")
 # Properties of a tensor that are tensors themselves.
@@ -78,6 +79,14 @@ def module_infos() -> List[Any]:
     return list(module_db)
 
 
+def foreach_infos() -> List[Any]:
+    """The database of operators on lists of tensors (torch._foreach_add and so on), which torch keeps apart."""
+    from torch.testing._internal import common_methods_invocations as database
+
+    kinds = [name for name in sorted(vars(database)) if name.startswith("foreach_") and name.endswith("_op_db")]
+    return [info for kind in kinds for info in getattr(database, kind)]
+
+
 def operator_name(info: Any) -> str:
     """linalg.svd, or norm.nuc where an operator has several entries."""
     return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else str(info.name)
@@ -111,6 +120,22 @@ def operator_samples(info: Any, dtype: torch.dtype, wanted: str, names: PublicNa
                 yield Sample(api, args, kwargs, dtype, share, origin)
             else:
                 yield from recorded(function, args, kwargs, Sample("", (), {}, dtype, share, origin), names)
+
+
+def foreach_samples(info: Any, dtype: torch.dtype, wanted: str) -> Iterator[Sample]:
+    """The samples of one operator on lists, and of its in-place form, with lists cut to their last few tensors: the
+    database makes twenty, the first of 400 elements."""
+    origin = "foreach:" + str(info.name)
+    seed_everything(f"{origin}:{dtype}")
+    for sample in list(info.sample_inputs_func(info, torch.device("cpu"), dtype, True)):
+        length = len(sample.input)
+        args = [
+            value[-FOREACH_TENSORS:] if isinstance(value, (list, tuple)) and len(value) == length else value
+            for value in (sample.input, *sample.args)
+        ]
+        for suffix, function in (("", info.method_variant), ("_", info.inplace_variant)):
+            if function is not None:
+                yield Sample(f"torch.{info.name}{suffix}", args, dict(sample.kwargs), dtype, wanted, origin)
 
 
 def _targets(info: Any, names: PublicNames) -> List[Tuple[Optional[str], Any, str]]:
