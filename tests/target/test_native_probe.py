@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -368,3 +369,24 @@ def test_a_library_without_a_build_id_is_left_out(tmp_path: Path, small: Path) -
     path = build(tmp_path, "-Wl,--build-id=none")
     done = run(small, "observe('leaf')", path)
     assert "no shared object with a build-id is loaded from" in done.stderr
+
+
+LOADED = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("_probe", sys.argv[1])
+probe = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(probe)
+assert probe.enable() and probe.objects() and probe.count() == 0 and probe.drain() == [] and probe.stop() == 0
+print("%d.%d" % sys.version_info[:2])
+"""
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_one_build_loads_in_every_interpreter(small: Path, version: str) -> None:
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"no Python {version} here")
+    done = subprocess.run(
+        [python, "-c", LOADED, str(EXTENSION)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"{version}\n"), done.stderr
