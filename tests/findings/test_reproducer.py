@@ -172,6 +172,36 @@ def test_an_inaccurate_derivative_is_measured_against_the_reference() -> None:
     assert run_here(script(call, "precision", reference="3.1391327920480296e-17", **detail))[0] == 0
 
 
+SECOND: dict[str, tuple[dict[str, Any], float]] = {
+    "one input": ({"api": "torch.exp", "args": [written([-38.0, 1.0])]}, 3.1391327920480296e-17),
+    "two inputs": ({"api": "torch.pow", "args": [written([3.0]), written([2.0])]}, 2.0),
+    "two outputs": ({"api": "torch.var_mean", "args": [written([3.0, 1.0])]}, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_every_mode_gives_an_inaccurate_second_derivative_its_number(name: str) -> None:
+    document, expected = SECOND[name]
+    call = call_from_json(document)
+    status, printed = run_here(script(call, "precision", order=2, reference=repr(expected), entry={"input": 0}))
+    assert status == 0, printed
+    numbers = {line[4:26].strip(): float(line[26:].split()[0]) for line in printed.splitlines()[1:]}
+    assert {"reverse over reverse", "forward over reverse", "reverse over forward", "forward over forward"} < {*numbers}
+    assert numbers == pytest.approx(dict.fromkeys(numbers, expected), rel=1e-6)
+
+
+def test_an_inaccurate_second_derivative_shows_the_numbers_of_the_oracle(worker: Worker, versions: Versions) -> None:
+    call = call_from_json({"api": "torch.expm1", "args": [written([1.0, -38.0])]})  # pytorch/pytorch#192406
+    (report,) = worker.run([call], thorough=True)
+    found = next(finding for finding in report.findings if (finding.kind, finding.order) == ("precision", 2))
+    status, printed = run_here(reproducer(call, found, versions))
+    assert status == 1
+    numbers = {line[4:26].strip(): line[26:].split()[0] for line in printed.splitlines()[1:]}
+    assert float(numbers["reverse over reverse"]) == found.values["rr"]
+    assert float(numbers["reference"]) == found.values["reference"]
+    assert float(numbers["forward over forward"]) in (found.values["rr"], found.values["reference"])
+
+
 def test_low_precision_is_measured_against_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PLANTED))
     inputs = written([0.25, -0.75, 1.25], "bfloat16")
