@@ -19,7 +19,7 @@ ALLOWED = {
     "evolution": {"call", "coverage"},
     "corpus": {"call", "coverage"},
     "findings": {"call", "executor", "corpus"},
-    "report": {"call", "corpus", "findings"},
+    "report": {"call", "corpus", "coverage", "findings"},
     "campaign": {"call", "executor", "evolution", "corpus", "findings", "coverage", "report"},
     "cli": {"call", "executor", "evolution", "corpus", "findings", "coverage", "report", "campaign"},
 }
