@@ -10,9 +10,12 @@ OTHER = "no reason known"
 # or one caller alone, so that calls of public functions on dense CPU tensors do not come to their rules.
 _REASONS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("lists of tensors (foreach)", re.compile(r"^Foreach|^AmpForeach")),
-    ("another device", re.compile(r"Cudnn|Cuda|Miopen|Mps|Xpu|Hip|Flash|Efficient|Cutlass|ThnnFused|Fused(?!Dropout)")),
+    (
+        "another device or backend",
+        re.compile(r"Mkldnn|Nnpack|Cudnn|Cuda|Miopen|Mps|Xpu|Hip|Flash|Efficient|Cutlass|ThnnFused|Fused(?!Dropout)"),
+    ),
     ("sparse or nested layouts", re.compile(r"Sparse|Nested|Jagged|Coalesce|Indices|Values|Csr|Csc|ToPadded|ToDense")),
-    ("copies of views, for functionalisation", re.compile(r"Copy(?!sign)|Lift|Alias")),
+    ("copies of views, for functionalisation", re.compile(r"[Cc]opy(?!sign)|Lift|Alias")),
     ("the derivative of a derivative", re.compile(r"BackwardBackward|Backward\d*Backward")),
     ("quantisation", re.compile(r"Quant|FakeQuantize")),
 )
