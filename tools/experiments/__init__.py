@@ -1,0 +1,1 @@
+"""Experiments whose results docs/experiments.md reports."""
