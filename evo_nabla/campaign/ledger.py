@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 
 from evo_nabla.call import canonical_text
@@ -20,6 +20,9 @@ SMALLEST_KEPT_DISCREPANCY = 1e-3
 VALID = frozenset({"ok", "unsupported"})
 # What killed its worker, or could not be run, is no parent: a finding records it, the corpus does not.
 NEVER_KEPT = frozenset({"crashed", "hung", "denied", "invalid"})
+
+# The mode of what the oracle itself reaches in the library: making tensors, reading values.
+HARNESS = "harness"
 
 MAX_REASON = 40
 _DETAIL = re.compile(r"[\d:;,('\"\[]")
@@ -73,9 +76,9 @@ class Ledger:
         discrepancy = discrepancy_of(report)
         record = discrepancy >= max(SMALLEST_KEPT_DISCREPANCY, IMPROVEMENT * tally.discrepancy)
         tally.discrepancy = max(tally.discrepancy, discrepancy)
-        if new or (record and report.status not in NEVER_KEPT):
+        novelty = novelty_of(new, report.unstable)
+        if novelty or (record and report.status not in NEVER_KEPT):
             self._keep(offspring, report, new)
-        novelty = novelty_of(new)
         tally.reward += novelty
         return Evaluated(
             offspring,
@@ -85,7 +88,11 @@ class Ledger:
                 valid=report.status in VALID,
                 differentiated=report.differentiated,
                 seconds=report.seconds.total,
-                features=tuple(f"{kind}:{name}" for kind, name, _ in report.reached()),
+                features=tuple(
+                    f"{kind}:{name}"
+                    for kind, name, mode in report.reached()
+                    if mode != HARNESS and name not in report.unstable
+                ),
             ),
         )
 
@@ -171,7 +178,7 @@ class Ledger:
                 api=offspring.call.api,
                 call=canonical_text(offspring.call),
                 features=len(new),
-                novelty=novelty_of(new),
+                novelty=novelty_of(new, report.unstable),
                 discrepancy=discrepancy_of(report),
                 verdict=report.verdict,
                 parents=list(offspring.parents),
@@ -182,9 +189,10 @@ class Ledger:
         )
 
 
-def novelty_of(new: Iterable[tuple[str, str]]) -> float:
-    """What new features, given as (kind, name), count for together."""
-    return math.fsum(weight_of(kind) for kind, _ in new)
+def novelty_of(new: Mapping[tuple[str, str], str], unstable: Collection[str] = ()) -> float:
+    """What new features, given as (kind, name) with the mode that reached them, count for together: nothing where the
+    oracle's own work reached them, or where the same call does not reach them again."""
+    return math.fsum(weight_of(kind) for (kind, name), mode in new.items() if mode != HARNESS and name not in unstable)
 
 
 def discrepancy_of(report: Report) -> float:

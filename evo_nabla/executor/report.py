@@ -108,7 +108,11 @@ class Crash:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one call; docs/architecture.md says what each field means."""
+    """The outcome of one call; docs/architecture.md says what each field means.
+
+    `unstable` names those of the features that the same call did not reach when it was run once more with them armed
+    again; it is the driver's own and in no frame.
+    """
 
     status: str
     verdict: str
@@ -119,6 +123,7 @@ class Report:
     modes: dict[str, str] = field(default_factory=dict)
     differentiated: bool = False
     features: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    unstable: frozenset[str] = frozenset()
     seconds: Seconds = Seconds(0.0, 0.0)
     crash: Crash | None = None
 
