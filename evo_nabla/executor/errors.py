@@ -19,6 +19,18 @@ class WorkerDiedError(WorkerLostError):
     """The process ended by itself."""
 
 
+class ChildDiedError(WorkerDiedError):
+    """The child that a worker ran a batch in ended before its time; the worker lives.
+
+    `signal_name` is "" and `exit_code` None where the other one says how it ended.
+    """
+
+    def __init__(self, signal_name: str, exit_code: "int | None") -> None:
+        super().__init__(f"ended by {signal_name}" if signal_name else f"ended with exit status {exit_code}")
+        self.signal_name = signal_name
+        self.exit_code = exit_code
+
+
 class WorkerSilentError(WorkerLostError):
     """No report came within the limit."""
 

@@ -77,6 +77,8 @@ class Process:
     @property
     def tail(self) -> str:
         """The end of what was printed since the last report."""
+        if self._open:
+            self._keep_output()
         return self._tail.decode("utf-8", "replace")
 
     @property

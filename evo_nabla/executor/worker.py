@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 from evo_nabla.call import Call, call_to_json
 
 from .errors import (
+    ChildDiedError,
     WorkerAnswerError,
     WorkerDiedError,
     WorkerGarbledError,
@@ -31,6 +33,9 @@ _BATCH = 256  # calls a frame: what bounds the memory of both ends when a whole 
 _ANSWER_SECONDS = 300.0  # for questions about the whole library
 # What the C++ runtime prints when an allocation fails where nothing catches it: the limit's doing, not a bug.
 _OUT_OF_MEMORY = ("std::bad_alloc", "MemoryError", "Cannot allocate memory")
+# Libraries that a process which has imported them, and run one call on the CPU, can fork without harm to the child.
+# Not those that start threads when they are imported: a child has none of them, but may wait for them.
+_FORKING = frozenset({"torch"})
 _CONFIRMING_PATIENCE = 2.0  # times the limit: a call that ends within it was slow, not hanging
 
 
@@ -114,6 +119,31 @@ class Worker:
             fresh = {index: offsets for index, offsets in enumerate(news, begun) if offsets}
             if fresh:
                 self._observe_again(reports, fresh, calls, thorough)
+        return reports
+
+    def run_apart(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
+        """One report per call, in order; like `run`, but without observers and in a process of its own, which costs no
+        import. Nothing comes to it from earlier batches if the worker runs all of them so.
+
+        A crash there is confirmed in another such process. Raises WorkerStartError.
+        """
+        if self._settings.library not in _FORKING or self._settings.device != "cpu":
+            return self.run(calls, thorough=thorough)
+        reports: list[Report] = []
+        while len(reports) < len(calls):
+            rest = calls[len(reports) : len(reports) + _BATCH]
+            try:
+                reports.extend(_run_batch_apart(self._process, self._settings, rest, thorough))
+            except _RetiredError:
+                continue  # a call left threads to its process, which has ended; the next goes on
+            except ChildDiedError as fault:
+                if len(reports) < len(calls):
+                    again = self._confirm_apart(calls[len(reports)], thorough)
+                    reports.append(_judge_again(_lost_child(self._process, fault), again))
+            except WorkerLostError as fault:
+                if self._aborted:
+                    raise
+                reports += self._recover(fault, calls[len(reports)] if len(reports) < len(calls) else None, thorough)
         return reports
 
     def plant(self, offsets: Mapping[str, Offsets]) -> int:
@@ -247,6 +277,22 @@ class Worker:
             raise
         return [report if confirming is None else _judge_again(report, _confirm(confirming, blamed, thorough))]
 
+    def _confirm_apart(self, call: Call, thorough: bool) -> Report:
+        """The report of a call that has ended its process, from another process; a crash or hang there is confirmed."""
+        reports: list[Report] = []
+        try:
+            reports.extend(_run_batch_apart(self._process, self._settings, [call], thorough))
+        except _RetiredError:
+            pass
+        except ChildDiedError as fault:
+            reports = reports or [_confirmed(_lost_child(self._process, fault))]
+        except WorkerLostError as fault:
+            if self._aborted:
+                raise
+            reports = reports or [_confirmed(_blame(self._process, fault))]
+            self._restart()
+        return reports[0]
+
     def _ask(
         self,
         command: dict[str, Any],
@@ -309,10 +355,16 @@ def _confirm(fresh: _Confirming, call: Call, thorough: bool) -> Report:
 
 
 def _run_batch(
-    process: Process, settings: WorkerSettings, calls: Sequence[Call], *, observe: bool, thorough: bool
+    process: Process,
+    settings: WorkerSettings,
+    calls: Sequence[Call],
+    *,
+    observe: bool,
+    thorough: bool,
+    apart: bool = False,
 ) -> Iterator[Report]:
     """The reports of one batch as they come; raises a WorkerLostError at the call to blame, _RetiredError after one."""
-    oracle = {"order": settings.order, "observe": observe, "thorough": thorough}
+    oracle = {"order": settings.order, "observe": observe, "thorough": thorough, "apart": apart}
     process.forget_output()
     process.send({"kind": "run", "batch": 0, "calls": [call_to_json(call) for call in calls], "oracle": oracle})
     expected = 0
@@ -328,8 +380,39 @@ def _run_batch(
             raise _RetiredError
         elif kind == "finished" and expected == len(calls):
             return
+        elif kind == "ended" and apart:
+            raise _child_died(document)
         else:
             raise WorkerGarbledError(f"the worker sent {kind!r} out of turn")
+
+
+def _run_batch_apart(
+    process: Process, settings: WorkerSettings, calls: Sequence[Call], thorough: bool
+) -> Iterator[Report]:
+    """As _run_batch, in a child of the worker; raises ChildDiedError if it ended at a call and the worker lives."""
+    try:
+        yield from _run_batch(process, settings, calls, observe=False, thorough=thorough, apart=True)
+    except _RetiredError:
+        _await_end(process, settings)
+        raise
+    _await_end(process, settings)
+
+
+def _await_end(process: Process, settings: WorkerSettings) -> None:
+    """Wait until the worker has buried the child that ran its batch to the end."""
+    document = process.receive(settings.limits.seconds)
+    if document["kind"] != "ended":
+        raise WorkerGarbledError(f"the worker sent {document['kind']!r} out of turn")
+
+
+def _child_died(document: dict[str, Any]) -> ChildDiedError:
+    number, code = document.get("signal"), document.get("exit_code")
+    if not isinstance(number, int):
+        return ChildDiedError("", code if isinstance(code, int) else None)
+    try:
+        return ChildDiedError(signal.Signals(number).name, None)
+    except ValueError:
+        return ChildDiedError(f"signal {number}", None)
 
 
 def _report(document: dict[str, Any]) -> Report:
@@ -345,6 +428,15 @@ def _blame(process: Process, fault: WorkerLostError) -> Report:
     signal_name, exit_code = process.end()
     if isinstance(fault, WorkerSilentError):
         signal_name, exit_code = "", None  # it was the driver that ended it
+    return _lost(process, fault, signal_name, exit_code)
+
+
+def _lost_child(process: Process, fault: ChildDiedError) -> Report:
+    """The report of the call that ended a worker's child, not yet confirmed."""
+    return _lost(process, fault, fault.signal_name, fault.exit_code)
+
+
+def _lost(process: Process, fault: WorkerLostError, signal_name: str, exit_code: int | None) -> Report:
     crash = Crash(signal_name, exit_code, process.tail, confirmed=False)
     reason = f"{fault}, in mode {process.mode}" if process.mode else f"{fault}"
     report = Report(fault.status, "inconclusive", reason, seconds=Seconds(0.0, 0.0), crash=crash)

@@ -74,7 +74,7 @@ class _Worker:
 
     def __init__(self, channel: Channel, settings: Json) -> None:
         self._channel = channel
-        self._in_call = False
+        self._in_call = self._forking = False
         os.register_at_fork(after_in_child=self._after_fork)
         self._seed = int(settings["seed"])
         self._limits = settings["limits"]
@@ -171,6 +171,39 @@ class _Worker:
             self._channel.send({"kind": "planted", "count": count})
 
     def _run(self, command: Json) -> None:
+        if command["oracle"].get("apart"):
+            self._run_apart(command)
+        else:
+            self._run_here(command)
+
+    def _run_apart(self, command: Json) -> None:
+        """Run a batch in a child of this process. It starts with what the warm-up left, as a new worker does, if this
+        process runs all its batches so; and its death costs no import."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._forking = True
+        child = os.fork()
+        self._forking = False
+        if child == 0:
+            self._run_and_leave(command)
+        _, status = os.waitpid(child, 0)
+        self._tidy()
+        ended = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"exit_code": os.WEXITSTATUS(status)}
+        self._channel.send({"kind": "ended", **ended})
+
+    def _run_and_leave(self, command: Json) -> None:
+        """In the child of _run_apart, which must never come back from here: it would serve the driver as well."""
+        status = 1
+        try:
+            limits.die_with_driver()  # asked anew: it does not pass to children; here the parent is the worker
+            self._run_here(command)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def _run_here(self, command: Json) -> None:
         batch, oracle = command["batch"], command["oracle"]
         options = JudgeOptions(
             order=int(oracle["order"]),
@@ -225,6 +258,8 @@ class _Worker:
     def _after_fork(self) -> None:
         """In a child: it must not speak for the worker. The copy that a call makes ends here, or it would go on
         through the rest of the oracle and fork again at every evaluation."""
+        if self._forking:
+            return
         self._channel.close()
         if self._in_call:
             os._exit(0)

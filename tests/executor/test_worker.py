@@ -63,6 +63,41 @@ def test_a_crash_is_blamed_on_its_call_and_confirmed(
         assert f"in {name}" in report.crash.stderr_tail or "hostile.py" in report.crash.stderr_tail
 
 
+@pytest.mark.parametrize(
+    ("name", "signal_name", "exit_code"),
+    [("segfault", "SIGSEGV", None), ("leave_at_once", "", 3), ("close_everything", "", 1)],
+)
+def test_a_crash_apart_costs_no_restart(worker: Worker, name: str, signal_name: str, exit_code: int | None) -> None:
+    pid = worker.pid
+    before, report, after = worker.run_apart([hostile("calm"), hostile(name), hostile("calm")])
+    assert [calm.verdict for calm in (before, after)] == ["agree", "agree"]
+    assert worker.pid == pid
+    assert (report.status, report.verdict) == ("crashed", "finding")
+    assert report.crash is not None
+    assert (report.crash.signal, report.crash.exit_code, report.crash.confirmed) == (signal_name, exit_code, True)
+    if signal_name:
+        assert f"in {name}" in report.crash.stderr_tail
+
+
+def test_what_runs_apart_leaves_nothing_behind(worker: Worker) -> None:
+    pid = worker.pid
+    together = worker.run_apart([hostile("mark"), hostile("expect_no_mark")])
+    assert [report.status for report in together] == ["ok", "rejected"]
+    names = ("expect_no_mark", "spin", "bomb", "fork_and_return", "change_state", "expect_state", "calm")
+    statuses = [worker.run_apart([hostile(name)])[0].status for name in names]
+    assert statuses == ["ok", "ok", "rejected", "ok", "ok", "ok", "ok"]
+    assert worker.pid == pid
+
+
+@pytest.mark.slow
+def test_a_call_that_hangs_apart_is_confirmed(settings: WorkerSettings) -> None:
+    with Worker(replace(settings, limits=replace(settings.limits, seconds=4.0))) as worker:
+        report, after = worker.run_apart([hostile("never_end"), hostile("calm")])
+    assert (report.status, report.verdict, after.verdict) == ("hung", "finding", "agree")
+    assert report.crash is not None
+    assert report.crash.confirmed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["close_everything", "garble"])
 def test_a_lost_pipe_costs_the_call_that_lost_it(worker: Worker, name: str) -> None:

@@ -161,3 +161,16 @@ def spin(x):
     if threading.active_count() == 1:
         threading.Thread(target=forever, daemon=True).start()
     return x * 2
+
+
+_marks = []
+
+
+def mark(x):
+    _marks.append(x)
+    return x * 2
+
+
+def expect_no_mark(x):
+    assert not _marks
+    return x * 2
