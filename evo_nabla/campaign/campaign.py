@@ -225,13 +225,15 @@ class Campaign:
         """Take confirmed findings in, and keep the desk at work."""
         for finding in self._findings.turn(FINDINGS_SLICE, wait):
             self._ledger.record(finding)
-            if finding.status == CONFIRMED:
+            if finding.folder:
                 self._notice = f"{finding.kind} in {finding.api}: {finding.folder}"
 
     def _confirm_rest(self) -> None:
         """After the budget, give pending findings a last while; after Ctrl-C they wait for the next session."""
         deadline = time.monotonic() + FINDINGS_PATIENCE
-        while self._findings.pending and not self._stopping and time.monotonic() < deadline:
+        while (
+            (self._findings.pending or self._findings.unshrunk) and not self._stopping and time.monotonic() < deadline
+        ):
             self._confirm(GLANCE)
             self._show()
 
@@ -263,6 +265,7 @@ class Campaign:
             findings=dict(Counter(finding.kind for finding in findings)),
             confirmed=sum(finding.status == CONFIRMED for finding in findings),
             pending=self._findings.pending,
+            unshrunk=self._findings.unshrunk,
             inconclusive=dict(totals.inconclusive),
             restarts=self._pool.restarts,
             crashes=totals.crashes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -29,6 +29,17 @@ class _Sighting:
     report: Report
     provenance: dict[str, object]
     generation: int
+
+
+class _Apart:
+    """A worker that runs every batch in a process of its own, as findings want it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def run(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
+        """As Worker.run_apart."""
+        return self._worker.run_apart(calls, thorough=thorough)
 
 
 class Desk:
@@ -64,8 +75,18 @@ class Desk:
 
     @property
     def pending(self) -> int:
-        """How many findings wait to be confirmed and shrunk."""
+        """How many findings wait to be confirmed."""
         return sum(row.status == NEW for row in self._rows.values())
+
+    @property
+    def unshrunk(self) -> int:
+        """How many confirmed findings wait to be shrunk, and have no folder yet."""
+        return sum(row.status == CONFIRMED and not row.folder for row in self._rows.values())
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether any finding waits for anything."""
+        return any(_is_unfinished(row) for row in self._rows.values())
 
     @property
     def problems(self) -> list[str]:
@@ -96,8 +117,9 @@ class Desk:
         changed, self._changed = self._changed, {}
         if self._slice is not None:
             finished, self._slice = self._slice, None
-            for case in finished.result():
-                changed |= self._settle(case)
+            for case in (*self._findings.unshrunk, *finished.result()):
+                if not self._is_settled(case):
+                    changed |= self._settle(case)
         changed |= self._sort_inbox()
         if seconds > 0 and self._findings.pending:
             self._slice = self._thread.submit(self._findings.process, seconds)
@@ -107,10 +129,10 @@ class Desk:
         """Queue what an earlier session recorded and did not settle; the rows that it settled without recording it."""
         changed: dict[str, FindingSummary] = {}
         for case in self._findings.cases:
-            if any(self._rows[key].status == NEW for key in self._keys(case)):
+            if any(_is_unfinished(self._rows[key]) for key in self._keys(case)):
                 changed |= self._settle(case)
         for row in self._rows.values():
-            if row.status == NEW:
+            if _is_unfinished(row):
                 signature = Signature.from_json(json.loads(row.signature))
                 call = call_from_json(json.loads(row.call))
                 provenance = {"generation": row.generation}
@@ -139,6 +161,11 @@ class Desk:
         self._inbox.clear()
         return changed
 
+    def _is_settled(self, case: Case) -> bool:
+        """Whether a confirmed case that waits to be shrunk is recorded as such."""
+        keys = self._keys(case)
+        return not case.folder and any(self._rows[key].status == CONFIRMED == case.status for key in keys)
+
     def _settle(self, case: Case) -> dict[str, FindingSummary]:
         """Write a case that came to an end into its row; the rows of its other signatures are duplicates."""
         keys = self._keys(case)
@@ -160,13 +187,18 @@ class Desk:
         return self._rows[key]
 
     @contextmanager
-    def _confirming_worker(self) -> Iterator[Worker]:
+    def _confirming_worker(self) -> Iterator[_Apart]:
         with Worker(self._settings) as worker:
             self._worker = worker
             try:
-                yield worker
+                yield _Apart(worker)
             finally:
                 self._worker = None
+
+
+def _is_unfinished(row: FindingSummary) -> bool:
+    """Whether a row's finding waits to be confirmed, or to be shrunk."""
+    return row.status == NEW or (row.status == CONFIRMED and not row.folder)
 
 
 def _new_row(signature: Signature, call: Call, seen: Observation | None, generation: int) -> FindingSummary:

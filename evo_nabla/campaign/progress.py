@@ -37,6 +37,7 @@ class Progress:
     findings: dict[str, int] = field(default_factory=dict)
     confirmed: int = 0
     pending: int = 0
+    unshrunk: int = 0
     inconclusive: dict[str, int] = field(default_factory=dict)
     restarts: int = 0
     crashes: int = 0

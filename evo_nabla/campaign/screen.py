@@ -75,6 +75,7 @@ def _found(progress: Progress) -> Rows:
     total = sum(progress.findings.values())
     rows.append(("findings", f"{total:,}, {progress.confirmed:,} confirmed"))
     rows.append(("  to be confirmed", f"{progress.pending:,}"))
+    rows.append(("  to be shrunk", f"{progress.unshrunk:,}"))
     rows += [(f"  {kind}", f"{count:,}") for kind, count in _largest_first(progress.findings)]
     rows.append(("inconclusive", f"{sum(progress.inconclusive.values()):,}"))
     rows += [(f"  {reason}", f"{count:,}") for reason, count in _largest_first(progress.inconclusive)]

@@ -117,7 +117,8 @@ def _summarise(last: Progress, folder: Path) -> None:
         f"in all {duration(last.seconds)}, {last.calls:,} calls, {last.valid_rate:.0%} valid, "
         f"{last.differentiated_rate:.0%} differentiated",
         f"APIs visited {last.visited:,} of {last.apis:,}; corpus {last.entries:,} calls; features: {features}",
-        f"findings: {found}; {last.confirmed} confirmed, {last.pending} to be confirmed; in {folder / 'findings'}",
+        f"findings: {found}; {last.confirmed} confirmed ({last.unshrunk} of them to be shrunk and written), "
+        f"{last.pending} to be confirmed; in {folder / 'findings'}",
         sep="\n",
         soft_wrap=True,
         markup=False,

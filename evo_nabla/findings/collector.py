@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -50,20 +50,40 @@ class Case:
     aliases: list[Signature] = field(default_factory=list)
 
 
+@dataclass
 class _Job:
-    """The case being worked on, with a worker of its own."""
+    """A confirmed case on its way to a folder."""
 
-    def __init__(self, case: Case, stack: ExitStack, runner: Runner) -> None:
-        self.case, self.stack, self.runner = case, stack, runner
-        self.confirmation: Confirmation | None = None
-        self.shrinker: Shrinker | None = None
+    case: Case
+    confirmation: Confirmation
+    shrinker: Shrinker
+
+
+class _Lazy:
+    """A runner that is started when it is first needed, and again after it was closed."""
+
+    def __init__(self, factory: WorkerFactory) -> None:
+        self._factory = factory
+        self._stack = ExitStack()
+        self._runner: Runner | None = None
+
+    def run(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
+        """As the runner's own."""
+        if self._runner is None:
+            self._runner = self._stack.enter_context(self._factory())
+        return self._runner.run(calls, thorough=thorough)
+
+    def close(self) -> None:
+        self._runner = None
+        self._stack.close()
 
 
 class Findings:
     """The findings of one campaign.
 
-    `worker_factory` starts a fresh worker without observers; it is called once per finding. `problems` names what
-    could not be read from disk.
+    `worker_factory` starts a runner of which every `run` takes place in a process that has run nothing before; one is
+    kept for all findings. What waits to be confirmed goes before what waits to be shrunk: whether a finding is one is
+    known long before its call is small. `problems` names what could not be read from disk.
     """
 
     def __init__(
@@ -77,11 +97,12 @@ class Findings:
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     ) -> None:
         self._folder = FindingsFolder(folder)
-        self._factory, self._versions, self._budget, self._cap, self._now = worker_factory, versions, budget, cap, now
+        self._versions, self._budget, self._cap, self._now = versions, budget, cap, now
+        self._runner = _Lazy(worker_factory)
         self._cases: dict[Signature, Case] = {}
         self._distinct: Counter[tuple[str, str]] = Counter()
         self._queue: deque[Case] = deque()
-        self._job: _Job | None = None
+        self._jobs: deque[_Job] = deque()
         self._unsaved: dict[str, Case] = {}
         self.problems: list[str] = []
         self._restore()
@@ -94,8 +115,13 @@ class Findings:
 
     @property
     def pending(self) -> int:
-        """How many findings wait to be confirmed and shrunk, the one in work included."""
-        return len(self._queue) + (self._job is not None)
+        """How many findings wait to be confirmed or to be shrunk, the one in work included."""
+        return len(self._queue) + len(self._jobs)
+
+    @property
+    def unshrunk(self) -> list[Case]:
+        """The confirmed cases that have no folder yet, since they wait to be shrunk."""
+        return [job.case for job in self._jobs]
 
     @property
     def cases(self) -> list[Case]:
@@ -135,10 +161,7 @@ class Findings:
         deadline = time.monotonic() + seconds
         ended: list[Case] = []
         while self.pending and (left := deadline - time.monotonic()) > 0:
-            if self._job is None:
-                self._job = self._begin(self._queue[0])
-                self._queue.popleft()
-            case = self._advance(self._job, left)
+            case = self._confirm_next() if self._queue else self._shrink_next(left)
             if case is not None:
                 ended.append(case)
         self._save_sightings()
@@ -151,11 +174,8 @@ class Findings:
         return ended
 
     def close(self) -> None:
-        """Release the worker and save the sightings; what is pending stays in the queue."""
-        job, self._job = self._job, None
-        if job is not None:
-            self._queue.appendleft(job.case)
-            job.stack.close()
+        """Release the worker and save the sightings; what is pending stays so."""
+        self._runner.close()
         self._save_sightings()
 
     # known signatures
@@ -212,28 +232,25 @@ class Findings:
 
     # one case
 
-    def _begin(self, case: Case) -> _Job:
-        with ExitStack() as stack:
-            runner = stack.enter_context(self._factory())
-            return _Job(case, stack.pop_all(), runner)
+    def _confirm_next(self) -> Case | None:
+        """Confirm the case that waits longest; the case, if that was its end."""
+        case = self._queue[0]
+        confirmation = confirm(self._runner, case.call, case.signature)
+        self._queue.popleft()
+        if not confirmation.confirmed:
+            return self._note_unconfirmed(case, confirmation)
+        case.status, case.observation = CONFIRMED, confirmation.observation
+        shrinker = Shrinker(self._runner, case.call, case.signature, self._budget)
+        self._jobs.append(_Job(case, confirmation, shrinker))
+        return None
 
-    def _advance(self, job: _Job, seconds: float) -> Case | None:
-        """One step of a job: confirmation, a slice of shrinking, or the end of it. The case, if it ended."""
-        case = job.case
-        if job.confirmation is None:
-            job.confirmation = confirm(job.runner, case.call, case.signature)
-            if not job.confirmation.confirmed:
-                return self._end(job, self._note_unconfirmed(case, job.confirmation))
+    def _shrink_next(self, seconds: float) -> Case | None:
+        """A slice of shrinking; the case, if that was its end. With others waiting, less is spent on each."""
+        job = self._jobs[0]
+        if not job.shrinker.work(seconds, hurry=len(self._jobs) > 1):
             return None
-        if job.shrinker is None:
-            job.shrinker = Shrinker(job.runner, case.call, case.signature, self._budget)
-        if not job.shrinker.work(seconds):
-            return None
-        return self._end(job, self._note_confirmed(job, job.confirmation, job.shrinker))
-
-    def _end(self, job: _Job, case: Case) -> Case:
-        self._job = None
-        job.stack.close()
+        case = self._note_confirmed(job)
+        self._jobs.popleft()
         return case
 
     def _note_unconfirmed(self, case: Case, confirmation: Confirmation) -> Case:
@@ -248,10 +265,10 @@ class Findings:
         self._folder.append(UNCONFIRMED, json.dumps(line))
         return case
 
-    def _note_confirmed(self, job: _Job, confirmation: Confirmation, shrinker: Shrinker) -> Case:
-        case, shrunk = job.case, shrinker.result()
+    def _note_confirmed(self, job: _Job) -> Case:
+        case, confirmation, shrunk = job.case, job.confirmation, job.shrinker.result()
         call = shrunk.call
-        report = job.runner.run([call], thorough=True)[0]
+        report = self._runner.run([call], thorough=True)[0]
         observation = showing(call, report, case.signature)
         if observation is None:  # it does not show every time: the call that was confirmed twice is the better one
             assert confirmation.report is not None and confirmation.observation is not None
@@ -274,7 +291,7 @@ class Findings:
             runs=RUNS,
             shrinking_runs=shrunk.runs,
             shrunk_completely=shrunk.complete,
-            float64=_in_float64(job.runner, call, signature),
+            float64=_in_float64(self._runner, call, signature),
             evo_nabla=__version__,
             aliases=tuple(aliases),
             crash=report.crash,

@@ -1,4 +1,4 @@
-"""Confirms a finding: the same signature again, twice, in a worker started for it, without observers."""
+"""Confirms a finding: the same signature again, twice, each time in a process of its own, without observers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATUS_KINDS = {"crash": "crashed", "hang": "hung"}
 
 
 class Runner(Protocol):
-    """What findings need of `executor.Worker`."""
+    """What findings need of `executor.Worker`: its `run_apart`."""
 
     def run(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
         """One report per call, in order."""

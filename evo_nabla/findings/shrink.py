@@ -23,10 +23,11 @@ BATCH = 8
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that shrinking one finding may cost."""
+    """The most that shrinking one finding may cost; `hurried_seconds` while others wait: most is gained early."""
 
     runs: int = 200
     seconds: float = 15.0
+    hurried_seconds: float = 4.0
 
 
 DEFAULT_BUDGET = Budget()
@@ -64,17 +65,18 @@ class Shrinker:
         self._deadline = 0.0
         self._settled = False
         self._tried = {call_hash(call)}
-        # A crash costs a worker each time, so what stands behind it in a batch would only wait longer.
+        # A crash costs a process each time, so what stands behind it in a batch would only wait longer.
         self._batch = 1 if signature.kind in ("crash", "hang") else BATCH
 
-    def work(self, seconds: float) -> bool:
+    def work(self, seconds: float, *, hurry: bool = False) -> bool:
         """Go on for about `seconds`; True when nothing is left to do. What was tried is not tried again."""
+        most = min(self._budget.seconds, self._budget.hurried_seconds) if hurry else self._budget.seconds
         start = self._clock()
-        self._deadline = start + min(seconds, self._budget.seconds - self._used)
+        self._deadline = start + min(seconds, most - self._used)
         while not self._settled and not self._pausing():
             self._settled = not self._all_passes() and not self._pausing()
         self._used += self._clock() - start
-        return self._settled or self.runs >= self._budget.runs or self._used >= self._budget.seconds
+        return self._settled or self.runs >= self._budget.runs or self._used >= most
 
     def result(self) -> Shrunk:
         """The simplest call so far."""

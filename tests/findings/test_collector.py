@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,6 +76,46 @@ def test_two_real_bugs_become_two_folders(tmp_path: Path, worker: Worker, factor
     found = read_finding(tmp_path / ended[1].folder / "finding.json")
     assert found.original == bug("scatter_add") and found.provenance == {"operator": "scatter_add"}
     assert found.shrinking_runs > 0 and found.call != found.original
+
+
+@pytest.fixture
+def one_step(monkeypatch: pytest.MonkeyPatch) -> float:
+    """So many seconds of work are one step of it."""
+    ticks = iter(range(10**9))
+    monkeypatch.setattr("evo_nabla.findings.collector.time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    return 1.5
+
+
+def test_all_are_confirmed_before_any_is_shrunk_by_one_worker(tmp_path: Path, one_step: float) -> None:
+    runs: list[str] = []
+
+    def judge(call: Call) -> Report:
+        runs.append(call.api)
+        return wrong() if call.args else Report("ok", "agree")
+
+    laboratory = Laboratory(judge)
+    with Findings(tmp_path, laboratory, VERSIONS) as findings:
+        for api in ("torch.a", "torch.b", "torch.c"):
+            findings.consider(call(api=api), wrong(), {})
+        for _ in range(3):
+            assert findings.process(one_step) == []
+        assert runs == ["torch.a"] * 2 + ["torch.b"] * 2 + ["torch.c"] * 2
+        assert [case.status for case in findings.unshrunk] == ["confirmed"] * 3
+        assert names(tmp_path) == []
+        assert [case.signature.api for case in finish(findings)] == ["torch.a", "torch.b", "torch.c"]
+        assert findings.unshrunk == []
+    assert (laboratory.started, laboratory.open, len(names(tmp_path))) == (1, 0, 3)
+
+
+def test_what_is_not_shrunk_when_the_worker_is_released_is_shrunk_later(tmp_path: Path, one_step: float) -> None:
+    laboratory = Laboratory(lambda call: wrong())
+    findings = Findings(tmp_path, laboratory, VERSIONS)
+    findings.consider(call(), wrong(), {})
+    findings.process(one_step)
+    findings.close()
+    assert (findings.pending, laboratory.open) == (1, 0)
+    assert [case.status for case in findings.drain(30.0)] == ["confirmed"]
+    assert (laboratory.started, laboratory.open) == (2, 0)
 
 
 def test_an_agreement_is_no_finding(tmp_path: Path) -> None:

@@ -148,6 +148,17 @@ def test_seconds_are_bounded() -> None:
     assert shrinker.runs < 200 and not shrinker.result().complete
 
 
+def test_less_is_spent_in_a_hurry_and_the_rest_once_there_is_none() -> None:
+    ticks = iter(range(10**6))
+    laboratory = Laboratory(lambda call: True)
+    (signature,) = signatures_of(BIG, laboratory.report(BIG))
+    budget = Budget(5000, seconds=1e6, hurried_seconds=10.0)
+    shrinker = Shrinker(laboratory, BIG, signature, budget, clock=lambda: float(next(ticks)))
+    assert shrinker.work(1e9, hurry=True)
+    assert not shrinker.result().complete and 0 < shrinker.runs < 150
+    assert shrinker.work(1e9) and shrinker.result().complete
+
+
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "bool")
 LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
 documents = st.builds(
