@@ -33,6 +33,7 @@ from .errors import CampaignError
 from .lock import LOCK_NAME, CampaignLock
 from .monitors import Monitor
 from .place import naming, require_usable
+from .reachable import require_reachable, unreachable
 from .selection import select_seeds
 from .settings import CampaignSettings, new_settings, resumed_settings
 
@@ -45,12 +46,14 @@ def open_campaign(
     *,
     fresh: bool = False,
     announce: Callable[[], None] = lambda: None,
+    warn: Callable[[str], None] = lambda _: None,
     budget: Budget,
     monitor: Monitor,
 ) -> Iterator[Campaign]:
     """The campaign in `folder`, locked and ready to run; `given` are the settings the user named, None for the others.
 
-    `announce` is called when all that can be seen at once is good and what takes seconds begins.
+    `announce` is called when all that can be seen at once is good and what takes seconds begins;
+    `warn` is given what the user should know once.
     A folder is made, or an old campaign moved aside, only once everything else has proved good.
     Raises LockedError, CampaignError, StoreError, CallError (seeds) or WorkerStartError.
     """
@@ -72,6 +75,9 @@ def open_campaign(
         opened.callback(_close, starting)
         seeds = load_seeds(settings)
         pool = starting.result()
+        refused = require_reachable(unreachable(pool.workers[0], library, seeds), seeds, settings.paths)
+        if refused:
+            warn(refused)
         if old is not None:
             _move_aside(folder, old)
         if store is None:

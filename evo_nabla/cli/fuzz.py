@@ -25,7 +25,7 @@ from .options import (
     absolute_python,
     absolute_seeds,
 )
-from .output import console, messages, print_json
+from .output import console, messages, note, print_json
 
 BudgetOption = Annotated[
     str | None, typer.Option("--budget", help="How long: 60s, 5m, 2h, 10000c (calls). Default: until Ctrl-C.")
@@ -90,7 +90,9 @@ def fuzz(
         if not json_:
             messages.print(f"Opening {place}: starting workers, loading seeds ...", style="dim", markup=False)
 
-    opened = open_campaign(place, library, given, fresh=fresh, announce=announce, budget=limit, monitor=monitor)
+    opened = open_campaign(
+        place, library, given, fresh=fresh, announce=announce, warn=note, budget=limit, monitor=monitor
+    )
     with Interrupt() as interrupt, opened as campaign, monitor:
         interrupt.stop = campaign.stop
         last = campaign.run()

@@ -175,6 +175,24 @@ def test_an_interpreter_without_the_library_leaves_no_folder(run: Run, tmp_path:
     assert not (tmp_path / "new").exists()
 
 
+def test_an_operator_that_cannot_be_imported_is_named_once(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n")
+    calls = [{"api": api, "args": [TENSOR]} for api in ("good.double", "good.missing", "broken.f")]
+    (tmp_path / "calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
+    options = ("--path", ".", "--seeds", "calls.jsonl", "--folder", "new", "--workers", "1", "--json")
+    line = one_line(run("fuzz", "torch", "--apis", "broken.*", *options, folder=tmp_path))
+    assert "broken.f: cannot import broken: No module named 'nowhere_to_be_found'" in line
+    assert "python -c 'import broken'" in line
+    assert not (tmp_path / "new").exists()
+    every = ("--apis", "broken.*", "--apis", "good.*", "--budget", "8c")
+    done = run("fuzz", "torch", *every, *options, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("nowhere_to_be_found") == 1
+    assert "good.missing: good has no 'missing'" in done.stderr
+    assert "good.double" not in done.stderr
+
+
 @pytest.mark.parametrize("name", ["calls.jsonl", "calls.jsonl.gz", "-"])
 def test_a_file_without_calls_is_no_success(run: Run, tmp_path: Path, name: str) -> None:
     if name != "-":
