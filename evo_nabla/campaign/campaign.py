@@ -262,6 +262,7 @@ class Campaign:
             since_feature=time.monotonic() - self._last_feature,
             features=ledger.feature_counts(),
             rules=self._rules,
+            stability=1.0 - totals.unstable / totals.native if totals.native else None,
             findings=dict(Counter(finding.kind for finding in findings)),
             confirmed=sum(finding.status == CONFIRMED for finding in findings),
             pending=self._findings.pending,

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from evo_nabla.call import canonical_text
 from evo_nabla.corpus.store import ApiTally, FindingSummary, FirstReach, Generation, KeptCall, Store
+from evo_nabla.coverage.nativemap import BLOCK, FUNCTION
 from evo_nabla.coverage.weights import weight_of
 from evo_nabla.evolution.feedback import Evaluated, Feedback, Offspring
 from evo_nabla.executor.report import Report
@@ -23,6 +24,7 @@ NEVER_KEPT = frozenset({"crashed", "hung", "denied", "invalid"})
 
 # The mode of what the oracle itself reaches in the library: making tensors, reading values.
 HARNESS = "harness"
+NATIVE = (FUNCTION, BLOCK)
 
 MAX_REASON = 40
 _DETAIL = re.compile(r"[\d:;,('\"\[]")
@@ -38,6 +40,8 @@ class Totals:
     crashes: int = 0
     hangs: int = 0
     inconclusive: dict[str, int] = field(default_factory=dict)
+    native: int = 0  # features of native code, as they were reached first in some worker
+    unstable: int = 0  # of these, not reached when the same call was run once more
 
 
 class Ledger:
@@ -151,6 +155,8 @@ class Ledger:
         totals.differentiated += differentiated
         totals.crashes += report.status == "crashed"
         totals.hangs += report.status == "hung"
+        totals.native += sum(kind in NATIVE for kind, _, _ in report.reached())
+        totals.unstable += len(report.unstable)
         tally.calls += 1
         tally.valid += valid
         tally.differentiated += differentiated

@@ -14,7 +14,8 @@ class Progress:
 
     Times are seconds. `seconds`, `calls`, `valid` and `differentiated` count over all sessions; the `session_`
     numbers and the workers' count since this start. `calls_per_second` is over the last few seconds. `rules` is how
-    many differentiation rules the library has, as far as they are measured.
+    many differentiation rules the library has, as far as they are measured; `stability` the share of native features
+    that the same call reached once more.
     """
 
     target: str
@@ -34,6 +35,7 @@ class Progress:
     since_feature: float
     features: dict[str, int] = field(default_factory=dict)
     rules: int = 0
+    stability: float | None = None
     findings: dict[str, int] = field(default_factory=dict)
     confirmed: int = 0
     pending: int = 0

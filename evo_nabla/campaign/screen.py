@@ -72,6 +72,8 @@ def _found(progress: Progress) -> Rows:
     rows = [
         (f"{kind} features", _reached_of(kind, count, progress)) for kind, count in sorted(progress.features.items())
     ]
+    if progress.stability is not None:
+        rows.append(("  stability", f"{progress.stability:.2%}"))
     total = sum(progress.findings.values())
     rows.append(("findings", f"{total:,}, {progress.confirmed:,} confirmed"))
     rows.append(("  to be confirmed", f"{progress.pending:,}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from .process import Process
 from .reading import Fields, integer, sequence, text
 from .report import Report
 
+_NATIVE = ("function", "block")
 _HITS = "native"  # the kind of features that are hits, not yet translated
 _SECONDS = 60.0  # for planting a million probes on a busy machine
 
@@ -72,7 +74,22 @@ class Plants:
 
     def plant(self, offsets: Mapping[str, Offsets]) -> int:
         """Plant at these addresses, by module, where nothing is planted; how many were."""
-        modules = [_planting(name, places) for name, places in offsets.items() if isinstance(places, Path) or places]
+        return self._act("plant", offsets)
+
+    def rearm(self, offsets: Mapping[str, Offsets]) -> int:
+        """Have probes that were hit be hit once more; how many."""
+        return self._act("rearm", offsets)
+
+    def remove(self, offsets: Mapping[str, Offsets]) -> int:
+        """Take probes away; how many."""
+        return self._act("remove", offsets)
+
+    def _act(self, how: str, offsets: Mapping[str, Offsets]) -> int:
+        modules = [
+            {**_planting(name, places), "how": how}
+            for name, places in offsets.items()
+            if isinstance(places, Path) or places
+        ]
         if not modules:
             return 0
         self._process.send({"kind": "plant", "modules": modules})
@@ -85,6 +102,16 @@ class Plants:
             return Fields(answer, "planted").read("count", integer)
         except ValueError as error:
             raise WorkerGarbledError(f"{error}") from None
+
+    def hits(self, report: Report) -> dict[str, list[int]]:
+        """Where a report's hits are, by module; what cannot be one is left out."""
+        found: dict[str, list[int]] = {}
+        for hits in report.features.get(_HITS, {}).values():
+            for hit in hits:
+                index, _, address = hit.partition(":")
+                with contextlib.suppress(ValueError, IndexError):
+                    found.setdefault(self._modules[int(index)].name, []).append(int(address, 16))
+        return found
 
     def translate(self, report: Report) -> tuple[Report, Mapping[str, Sequence[int]]]:
         """The report with features instead of hits, and where to plant on their account."""
@@ -108,13 +135,30 @@ def merged(offsets: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, list[int
 
 
 def with_features(report: Report, features: Mapping[str, Mapping[str, Sequence[str]]]) -> Report:
-    """The report with these features added to its own."""
+    """The report with those of these features that it has not, in whatever mode."""
     together = {kind: dict(modes) for kind, modes in report.features.items()}
     for kind, modes in features.items():
+        own = together.setdefault(kind, {})
+        known = {name for names in own.values() for name in names}
         for mode, names in modes.items():
-            own = together.setdefault(kind, {})
-            own[mode] = (*own.get(mode, ()), *names)
-    return replace(report, features=together)
+            fresh = tuple(name for name in names if name not in known)
+            if fresh:
+                own[mode] = (*own.get(mode, ()), *fresh)
+    return replace(report, features={kind: modes for kind, modes in together.items() if modes})
+
+
+def native_names(report: Report) -> frozenset[str]:
+    """The names of all native features of a translated report."""
+    return frozenset(name for kind, name, _ in report.reached() if kind in _NATIVE)
+
+
+def places_of(names: Iterable[str]) -> dict[str, list[int]]:
+    """Addresses by module of native features' names ("libtorch_cpu.so:0x1a2b3c")."""
+    found: dict[str, list[int]] = {}
+    for name in sorted(names):
+        module, _, address = name.rpartition(":")
+        found.setdefault(module, []).append(int(address, 16))
+    return found
 
 
 def _planting(name: str, places: Offsets) -> dict[str, Any]:

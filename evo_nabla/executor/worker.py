@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from evo_nabla.call import Call, call_to_json
 
@@ -20,7 +20,17 @@ from .errors import (
     WorkerSilentError,
     WorkerStartError,
 )
-from .planting import NativeModule, Offsets, Planter, Plants, merged, native_modules, with_features
+from .planting import (
+    NativeModule,
+    Offsets,
+    Planter,
+    Plants,
+    merged,
+    native_modules,
+    native_names,
+    places_of,
+    with_features,
+)
 from .process import Process
 from .reading import Fields, anything, mapping, sequence, text
 from .report import Crash, Finding, Report, Seconds
@@ -77,6 +87,13 @@ class _RetiredError(Exception):
     """The worker ended in good order after a report, because the call left something behind."""
 
 
+class _Reach(NamedTuple):
+    """Native code that a call was the first to reach in its process, and where to plant on its account, by module."""
+
+    hits: Mapping[str, Sequence[int]]
+    offsets: Mapping[str, Sequence[int]]
+
+
 class Worker:
     """One target at work. The process behind it is replaced whenever a call ends it."""
 
@@ -112,13 +129,13 @@ class Worker:
             begun = len(reports)
             ended = self._extend(reports, calls, thorough)
             # The hits first: a process that starts anew plants according to what has been seen.
-            news = [self._translate(reports, index) for index in range(begun, len(reports))]
+            news = {index: self._translate(reports, index) for index in range(begun, len(reports))}
             if ended is not None:
                 # A worker that dies after its last report has wronged nobody.
                 self._replace(ended, reports, calls[len(reports)] if len(reports) < len(calls) else None, thorough)
-            fresh = {index: offsets for index, offsets in enumerate(news, begun) if offsets}
+            fresh = {index: reach for index, reach in news.items() if reach.hits}
             if fresh:
-                self._observe_again(reports, fresh, calls, thorough)
+                self._observe_again(reports, fresh, calls, thorough, alive=ended is None)
         return reports
 
     def run_apart(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
@@ -151,13 +168,9 @@ class Worker:
 
         A worker that cannot is replaced by one that is planted as the planter says. Raises WorkerStartError.
         """
-        try:
-            return 0 if self._plants is None else self._plants.plant(offsets)
-        except (WorkerLostError, WorkerStartError):
-            if self._aborted:
-                raise
-            self._restart()
-            return 0
+        planted: list[int] = []
+        self._with_plants(lambda plants: planted.append(plants.plant(offsets)))
+        return sum(planted)
 
     def confirm(self, call: Call, *, thorough: bool = False) -> Report:
         """The report of one call in a fresh worker without observers; a crash or hang there is confirmed."""
@@ -227,40 +240,57 @@ class Worker:
         else:
             self._restart()
 
-    def _translate(self, reports: list[Report], index: int) -> Mapping[str, Sequence[int]]:
-        """Put features in the place of a report's hits; where to plant on their account."""
+    def _translate(self, reports: list[Report], index: int) -> _Reach:
+        """Put features in the place of a report's hits; where they are, and where to plant on their account."""
         if self._plants is None:
-            return {}
+            return _Reach({}, {})
+        hits = self._plants.hits(reports[index])
         reports[index], offsets = self._plants.translate(reports[index])
-        return offsets
+        return _Reach(hits, offsets)
 
     def _observe_again(
-        self,
-        reports: list[Report],
-        fresh: Mapping[int, Mapping[str, Sequence[int]]],
-        calls: Sequence[Call],
-        thorough: bool,
+        self, reports: list[Report], fresh: Mapping[int, _Reach], calls: Sequence[Call], thorough: bool, alive: bool
     ) -> None:
-        """Run calls that reached new functions once more, with the blocks of these planted (`fresh`: where, by the
-        call's index), so that the blocks they reach are known to be their own. All else of the second report is
-        forgotten, unless it tells of a crash."""
-        self.plant(merged(fresh.values()))
+        """Run calls that reached something new once more (`fresh`: what, by the call's index), with the blocks of new
+        functions planted, so that those they reach are known to be their own, and with their hits armed again: what is
+        not hit then is unstable, and not looked at any more. `alive` says that the hits are this process's. All else of
+        the second report is forgotten, unless it tells of a crash."""
+        self.plant(merged(reach.offsets for reach in fresh.values()))
+        if alive:
+            self._with_plants(lambda plants: plants.rearm(merged(reach.hits for reach in fresh.values())))
         waiting = list(fresh)
         further = []
         while waiting:
             again: list[Report] = []
             ended = self._extend(again, [calls[index] for index in waiting], thorough)
             for position, index in enumerate(waiting[: len(again)]):
-                further.append(self._translate(again, position))
+                further.append(self._translate(again, position).offsets)
+                if alive:
+                    missed = native_names(reports[index]) - native_names(again[position])
+                    reports[index] = replace(reports[index], unstable=missed)
                 reports[index] = with_features(reports[index], again[position].features)
             lost: list[Report] = []
             if ended is not None:
+                alive = False
                 blamed = waiting[len(again)] if len(again) < len(waiting) else None
                 self._replace(ended, lost, None if blamed is None else calls[blamed], thorough)
                 if blamed is not None and lost and lost[0].verdict == "finding":
                     reports[blamed] = replace(lost[0], features=reports[blamed].features)
             waiting = waiting[len(again) + len(lost) :]
         self.plant(merged(further))
+        if alive:
+            unstable = frozenset(name for index in fresh for name in reports[index].unstable)
+            self._with_plants(lambda plants: plants.remove(places_of(unstable)))
+
+    def _with_plants(self, act: Callable[[Plants], object]) -> None:
+        """Do something to the probes; a worker that cannot is replaced."""
+        try:
+            if self._plants is not None:
+                act(self._plants)
+        except (WorkerLostError, WorkerStartError):
+            if self._aborted:
+                raise
+            self._restart()
 
     def _recover(self, fault: WorkerLostError, blamed: Call | None, thorough: bool) -> list[Report]:
         if blamed is None:

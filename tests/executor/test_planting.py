@@ -30,6 +30,7 @@ def test_offsets_and_features_are_merged_once_and_in_order() -> None:
     report = Report("ok", "agree", features={"line": {"direct": ("x",)}, "block": {"direct": ("1",)}})
     report = with_features(report, {"block": {"direct": ["2"], "reverse": ["3"]}})
     assert report.features == {"line": {"direct": ("x",)}, "block": {"direct": ("1", "2"), "reverse": ("3",)}}
+    assert with_features(report, {"block": {"fr": ["1", "3"]}}).features == report.features
 
 
 def test_a_module_is_read_with_its_place() -> None:
@@ -85,6 +86,19 @@ def test_a_call_is_told_its_functions_blocks_and_rules_once(worker: Worker, the_
     assert len(names(again, "block")) < 0.02 * len(names(first, "block"))
     described = {the_map.describe(name).area for name in names(first, "function")}
     assert {"at::native", "torch::autograd", "c10::impl"} <= described
+
+
+@pytest.mark.slow
+def test_what_the_same_call_does_not_reach_again_is_unstable(worker: Worker, the_map: NativeMap) -> None:
+    report, stable = worker.run([call("blocking.another_each_time"), call("torch.special.log_ndtr")])
+    unstable = {the_map.describe(name).function for name in report.unstable}
+    assert any("airy_ai" in function for function in unstable)
+    assert not any("log_ndtr_kernel" in function for function in unstable)
+    assert not any("airy_ai" in the_map.describe(name).function for name in names(stable, "function", "block"))
+    # Probes that were taken away are not hit by whoever comes next.
+    (later,) = worker.run([call("torch.special.airy_ai")])
+    kernels = {the_map.describe(name).function for name in names(later, "function")}
+    assert not any("airy_ai_kernel" in function for function in kernels)
 
 
 @pytest.mark.slow

@@ -70,14 +70,16 @@ class NativeObserver:
         self._running = False
 
     def plant(self, command: Dict[str, Any]) -> int:
-        """Plant in one module, at `offsets` or at those in `file` (NumPy's format); how many were new. Raises
-        ValueError for a module or an address that is not there, OSError for a file that cannot be read."""
+        """Plant in one module, at `offsets` or at those in `file` (NumPy's format); how many were new. `how` may be
+        "rearm" (what was hit can be hit once more) or "remove" instead. Raises ValueError for a module or an address
+        that is not there, OSError for a file that cannot be read."""
         module = self._by_name.get(str(command.get("name")))
         if module is None:
             raise ValueError(f"no module is called {command.get('name')!r}")
         offsets = np.load(command["file"], allow_pickle=False) if "file" in command else command["offsets"]
         addresses = np.asarray(offsets).astype(np.uint64) + np.uint64(module.bias)
-        return int(self._probe.plant(addresses.tobytes()))
+        act = {"plant": self._probe.plant, "rearm": self._probe.rearm, "remove": self._probe.remove}
+        return int(act[command.get("how", "plant")](addresses.tobytes()))
 
     def start(self) -> None:
         """Nothing: the driver says where to plant."""
