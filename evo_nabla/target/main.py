@@ -8,7 +8,6 @@ import os
 import sys
 from pathlib import Path
 
-
 _ASK = 0xFFFFFFFF
 _NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE of personality(2)
 

@@ -248,7 +248,7 @@ def script(folder: Path, text: str) -> Path:
     [
         ("echo 'No module named numpy' >&2; exit 1", "ended with exit status 1: No module named numpy"),
         ("exec sleep 60", "no end within 1 s"),
-        ("exec head -c 1000000 /dev/zero >/dev/fd/$4", "without a kind|not JSON|did not start"),
+        ("exec head -c 1000000 /dev/zero >/dev/fd/$5", "without a kind|not JSON|did not start"),
     ],
 )
 def test_a_worker_that_does_not_start_says_why(
