@@ -23,7 +23,7 @@ fuzz: $(STAMP)
 	@$(BIN)/evo-nabla fuzz $(TARGET) $(if $(BUDGET),--budget "$(BUDGET)") $(FUZZ_OPTIONS)
 
 test: $(STAMP)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(STAMP)
 	@$(BIN)/ruff check .
