@@ -1,6 +1,9 @@
 """Compares strategies: native blocks beyond what the seeds reach, for the same number of calls, several seeds each.
 
     python -m tools.experiments.strategies APIS.txt --calls 6000 --trials 5 --jobs 2 --folder DIR
+    python -m tools.experiments.strategies APIS.txt ... --weights rule=10 rule=1 rule=10,function=5
+
+With --weights the strategy is evo, and what is compared are weights of new features in the fitness.
 
 Every trial is a campaign of one worker, kept in its folder; a trial that is there already is not run again. What the
 seeds reach is one more measurement, of every seed run once. A feature's number of calls is that of the generation that
@@ -32,6 +35,10 @@ from evo_nabla.executor import Worker, WorkerSettings
 from tools.bench.sample import read_apis
 
 KINDS = ("block", "function", "rule", "line")
+_PROGRAM = (
+    "import sys; from evo_nabla.coverage.weights import WEIGHTS; WEIGHTS.update({weights}); "
+    "from evo_nabla.cli import main; sys.argv[0] = 'evo-nabla'; main()"
+)
 Seen = dict[str, frozenset[str]]
 
 
@@ -44,12 +51,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--strategies", default="evo,freefuzz")
+    parser.add_argument("--weights", nargs="*", default=[], metavar="KIND=WEIGHT,...")
     given = parser.parse_args()
     apis = read_apis(given.apis)
     given.folder.mkdir(parents=True, exist_ok=True)
     seeds = _seeds_reach(given.library, apis, given.folder / "seeds.json.gz")
     print("seeds alone: " + ", ".join(f"{len(seeds[kind])} {kind}" for kind in KINDS if kind in seeds), flush=True)
-    names = given.strategies.split(",")
+    names = [f"evo:{weights}" for weights in given.weights] or given.strategies.split(",")
     jobs = [(strategy, trial) for trial in range(1, given.trials + 1) for strategy in names]
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(lambda job: _trial(given.library, apis, given.calls, given.folder, *job), jobs))
@@ -87,10 +95,12 @@ def _trial(library: str, apis: list[str], calls: int, folder: Path, strategy: st
     place = _place(folder, strategy, trial)
     if (place / "done").exists():
         return
-    command = [sys.executable, "-c", "import sys; from evo_nabla.cli import main; sys.argv[0] = 'evo-nabla'; main()"]
+    strategy, _, weights = strategy.partition(":")
+    changed = {kind: float(weight) for kind, _, weight in (pair.partition("=") for pair in weights.split(",")) if kind}
+    command = [sys.executable, "-c", _PROGRAM.format(weights=changed)]
     command += ["fuzz", library, "--folder", str(place), "--strategy", strategy, "--seed", str(trial), "--workers", "1"]
     command += ["--budget", f"{calls}c", "--plain", "--fresh", *(word for api in apis for word in ("--apis", api))]
-    with (folder / f"{strategy}-{trial}.log").open("w") as log:
+    with place.with_suffix(".log").open("w") as log:
         subprocess.run(command, stdout=log, stderr=log, check=True)
     (place / "done").touch()
 
