@@ -72,7 +72,8 @@ class Strategy(Protocol):
         ...
 
     def propose(self, api: str, count: int) -> list[Offspring]:
-        """At most `count` calls: seeds first, each once, then new calls, none proposed before as far as remembered."""
+        """At most `count` calls: seeds, each once and first of all one, and new calls, none proposed before as far as
+        remembered."""
         ...
 
     def learn(self, api: str, results: Sequence[Evaluated]) -> None:

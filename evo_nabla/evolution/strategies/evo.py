@@ -27,6 +27,9 @@ from evo_nabla.evolution.yields import Yields
 CAPACITY = 32
 # Share of offspring whose parent is any seed, whether it survived or not: fresh structure for a settled population.
 IMMIGRATION = 0.15
+# Share of a visit that goes to seeds not yet run, once some were. An API's seeds resemble each other: children of the
+# first find more than the tenth seed does, and run into most of what the others have to show.
+SEED_SHARE = 0.25
 # After each mutation another one follows with this chance, up to the most; stacking as havoc stages do.
 STACKING = 0.4
 MOST_STACKED = 4
@@ -86,7 +89,8 @@ class Population:
 
 
 class EvoStrategy:
-    """Proposes seeds first, then children of the selected; learns novelty, discrepancy and which operators pay."""
+    """Proposes some seeds first, then children of the selected with the other seeds among them; learns novelty,
+    discrepancy and which operators pay."""
 
     name = "evo"
 
@@ -112,7 +116,8 @@ class EvoStrategy:
 
     def propose(self, api: str, count: int) -> list[Offspring]:
         population = self._population(api)
-        batch = population.ledger.take_seeds(count)
+        seeds = count if not population.individuals else max(1, int(SEED_SHARE * count))
+        batch = population.ledger.take_seeds(min(seeds, count))
         missing = count - len(batch)
         if missing <= 0:
             return batch
