@@ -162,10 +162,15 @@ def resolve(path: str) -> Any:
         except (AttributeError, RuntimeError) as error:
             if not inspect.ismodule(found):
                 raise RefusedError(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from error
+            module = ".".join(parts[:depth])
             try:
-                found = importlib.import_module(".".join(parts[:depth]))
-            except Exception as failure:
+                found = importlib.import_module(module)
+            except ModuleNotFoundError as failure:
+                if failure.name != module:
+                    raise RefusedError(f"{path}: cannot import {module}: {failure}") from failure
                 raise RefusedError(f"{path}: {'.'.join(parts[: depth - 1])} has no {part!r}") from failure
+            except Exception as failure:
+                raise RefusedError(f"{path}: cannot import {module}: {failure}") from failure
     return found
 
 

@@ -219,7 +219,8 @@ class _Trial:
         unavailable: dict[str, Any] = {}
         below: Readings | None = None
         for order in range(1, self.options.order + 1):
-            readings = read_all(level, unavailable, self._left_out(order))
+            left_out = self._left_out(order)
+            readings = read_all(level, unavailable, left_out)
             if order == 1:
                 _discount_undifferentiable(readings)
             self._note_problems(order, readings)
@@ -234,7 +235,13 @@ class _Trial:
             if not readings.given:
                 return
             self.judgement.differentiated = True
+            found = len(self.judgement.findings)
             self._judge_level(level, readings, precise)
+            if left_out and len(self.judgement.findings) > found:
+                # A finding is known by the modes that show it, so that all are asked now.
+                del self.judgement.findings[found:]
+                self._read_left_out(level, readings, unavailable, left_out)
+                self._judge_level(level, readings, precise)
             unavailable.update(readings.problems)
             reverse = readings.given.get("reverse" if order == 1 else "r" * order)
             if order == self.options.order or reverse is None or self._blocked(order):
@@ -253,6 +260,15 @@ class _Trial:
         if order == 1 or self._chosen(_NESTED_FORWARD_SHARE):
             return ()
         return ("ff" + "r" * (order - 2),)
+
+    def _read_left_out(
+        self, level: Level, readings: Readings, unavailable: dict[str, Problem], left_out: tuple[str, ...]
+    ) -> None:
+        """Read the modes that were left out, into the readings of the others."""
+        further = read_all(level, unavailable, tuple(mode for mode in level.modes if mode not in left_out))
+        self._note_problems(level.order, further)
+        readings.given.update(further.given)
+        readings.problems.update(further.problems)
 
     def _chosen(self, share: int) -> bool:
         """Whether this call has a check that, after the first calls of an API, one in `share` calls has."""
