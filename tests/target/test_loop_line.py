@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +62,17 @@ def test_lines_are_named_once_and_by_the_call_that_reached_them(tmp_path: Path) 
     assert again == {}
     assert stopping["direct"][:2] == ["library/__init__.py:8", "library/__init__.py:9"]
     assert own == {"direct": ["own.py:2", "own.py:4"], "reverse": ["own.py:3"]}
+
+
+def test_the_core_is_measured_unless_the_user_names_one() -> None:
+    program = "from evo_nabla.target.observers.core import choose_core; print(choose_core())"
+    environment = {name: value for name, value in os.environ.items() if name != "COVERAGE_CORE"}
+    chosen = {}
+    for named in ("", "pytrace"):
+        given = {**environment, "COVERAGE_CORE": named} if named else environment
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, env=given, capture_output=True, text=True, check=True
+        )
+        chosen[named] = done.stdout.strip()
+    assert chosen["pytrace"] == "pytrace"
+    assert chosen[""] in (("ctrace",) if sys.version_info < (3, 12) else ("ctrace", "sysmon"))

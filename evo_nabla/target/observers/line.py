@@ -9,6 +9,7 @@ from typing import Any, Collection, Dict, Iterator, List, Sequence, Set
 
 import coverage
 
+from .core import choose_core
 from .protocol import Features
 
 # The C tracer counts calls and returns, and does not see the functions that switch it off return: its stack grows by a
@@ -34,9 +35,7 @@ class LineTables:
         self._roots = [str(Path(package).resolve().parent) for package in packages]
         self._roots += [str(Path(folder).resolve()) for folder in folders]
         includes = [str(Path(folder).resolve() / "*") for folder in (*packages, *folders)]
-        if sys.version_info >= (3, 12):
-            # Free of cost on lines already seen, where the C tracer costs something at every line.
-            os.environ["COVERAGE_CORE"] = "sysmon"
+        choose_core()
         self._coverage = coverage.Coverage(data_file=None, include=includes, config_file=False, messages=False)
         self._coverage.set_option("run:disable_warnings", ["no-data-collected", "module-not-measured"])
         self._known: Dict[str, Set[int]] = {}
