@@ -10,6 +10,9 @@ from evo_nabla.evolution.scheduler import Scheduler
 
 # Calls in one generation: enough to make a message's cost small, few enough that a kill loses little.
 BATCH = 32
+# How many of them one visit to an API takes. What APIs have to give differs by orders of magnitude: short visits tell
+# early which do, before most of a short campaign is spent on the others.
+VISIT = 8
 # How many seeds each API gets before the scheduler decides: one, so that all APIs are soon seen. The others are the
 # first calls of the visits that it decides on, so that evolution begins within the first minutes.
 SEED_ROUNDS = (1,)
@@ -40,11 +43,12 @@ class Visits:
             api, count = self._waiting.popleft()
             batch += self._strategy.propose(api, min(count, self._strategy.pending(api), limit - len(batch)))
         # An API can run dry while others do not: ask a few times before giving up.
-        for _ in range(2 * len(self._strategy.apis)):
-            if batch:
+        for _ in range(2 * len(self._strategy.apis) + limit // VISIT):
+            if len(batch) >= limit:
                 break
             api = self._scheduler.next()
-            batch = self._strategy.propose(api, limit)
-            if not batch:
+            visit = self._strategy.propose(api, min(VISIT, limit - len(batch)))
+            if not visit:
                 self._scheduler.reward(api, 0.0, 0.0)
+            batch += visit
         return batch

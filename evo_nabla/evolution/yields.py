@@ -17,6 +17,8 @@ ADAPTATION = 0.02
 # A valid call is worth a little by itself: an operator that never makes one cannot find anything.
 VALID_CREDIT = 0.05
 DIFFERENTIATED_CREDIT = 0.05
+# The start counts as so many credits: until an operator has many of its own, their mean is its quality.
+FIRST_CREDITS = 4
 # Optimistic start: everything is tried before it is judged.
 FIRST_QUALITY = 1.0
 # Qualities move slowly; recomputing the probabilities now and then costs nothing measurable.
@@ -73,7 +75,7 @@ class Yields:
             record.fruitful += novelty > 0
             record.novelty += novelty
             record.climbed += climb > 0
-            record.quality += ADAPTATION * (earned - record.quality)
+            record.quality += max(ADAPTATION, 1.0 / (FIRST_CREDITS + record.applied)) * (earned - record.quality)
         self._since_refresh += 1
         if self._since_refresh >= REFRESH:
             self._refresh()
