@@ -206,6 +206,8 @@ class Process:
             environment[name] = str(folder)
         # Sets of the library's iterate alike in every worker: one seed gives the same calls and the same coverage.
         environment["PYTHONHASHSEED"] = "0"
+        # What was built with gcc --coverage would write its counts into the folder it was built in.
+        environment["GCOV_PREFIX"] = str(self._folder)
         # A bare name is looked up on the PATH. Not resolved: a venv's python is a link that knows its venv.
         command = str(python) if python.parent == Path() else str(python.absolute())
         return subprocess.Popen(

@@ -93,4 +93,8 @@ def _load(kind: str, packages: Sequence[str], folders: Sequence[str]) -> Observe
         from .native import NativeObserver
 
         return NativeObserver(packages, folders)
-    raise ValueError(f"no observer is called {kind!r}; there are: line, native")
+    if kind == "gcov":
+        from .gcov import GcovObserver
+
+        return GcovObserver(packages, folders)
+    raise ValueError(f"no observer is called {kind!r}; there are: line, native, gcov")
