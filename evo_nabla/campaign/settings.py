@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from .errors import CampaignError
 LIBRARIES = ("torch",)
 STRATEGIES = ("evo", "freefuzz", "random")
 DEVICES = ("cpu",)
-OBSERVERS = ("line", "native")
+OBSERVERS = ("line", "native", "gcov")
+DEFAULT_OBSERVERS = ("line", "native")
 DEFAULT_HOME = Path("corpus")
 DEFAULT_ORDER = 2
 MAX_ORDER = 4
@@ -40,7 +41,7 @@ class CampaignSettings:
     seed: int = 0
     strategy: str = "evo"
     device: str = "cpu"
-    observers: tuple[str, ...] = OBSERVERS
+    observers: tuple[str, ...] = DEFAULT_OBSERVERS
 
     def __post_init__(self) -> None:
         require_library(self.library)
@@ -94,6 +95,13 @@ def resumed_settings(stored: Mapping[str, Any], library: str, given: Mapping[str
             )
     workers = given.get("workers")
     return settings if workers is None else replace(settings, workers=workers)
+
+
+def chosen_observers(kinds: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The observers that the user named, in whatever order and however often; None for none. Raises CampaignError."""
+    for kind in kinds or ():
+        _one_of("observer", kind, OBSERVERS)
+    return tuple(kind for kind in OBSERVERS if kind in kinds) if kinds else None
 
 
 def require_library(library: str) -> None:

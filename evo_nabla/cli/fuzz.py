@@ -13,7 +13,15 @@ from evo_nabla.campaign.interrupt import Interrupt
 from evo_nabla.campaign.monitors import JsonMonitor, Monitor, PlainMonitor, ScreenMonitor
 from evo_nabla.campaign.opening import open_campaign
 from evo_nabla.campaign.progress import Progress
-from evo_nabla.campaign.settings import MAX_WORKERS, STRATEGIES, default_folder, require_library
+from evo_nabla.campaign.settings import (
+    DEFAULT_OBSERVERS,
+    MAX_WORKERS,
+    OBSERVERS,
+    STRATEGIES,
+    chosen_observers,
+    default_folder,
+    require_library,
+)
 
 from .options import (
     JsonOption,
@@ -41,6 +49,14 @@ SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of a
 StrategyOption = Annotated[
     str | None, typer.Option("--strategy", help=f"One of: {', '.join(STRATEGIES)}. Default: {STRATEGIES[0]}.")
 ]
+ObserveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--observe",
+        metavar="KIND",
+        help=f"Coverage to measure: {', '.join(OBSERVERS)}. Repeatable. Default: {' and '.join(DEFAULT_OBSERVERS)}.",
+    ),
+]
 SeedsOption = Annotated[
     Path | None, typer.Option("--seeds", metavar="CALLS.jsonl", help="Seed calls, added to the library's own.")
 ]
@@ -62,6 +78,7 @@ def fuzz(
     python: PythonOption = None,
     path: PathOption = None,
     seeds: SeedsOption = None,
+    observe: ObserveOption = None,
     folder: FolderOption = None,
     plain: PlainOption = False,
     json_: JsonOption = False,
@@ -80,6 +97,7 @@ def fuzz(
         "python": absolute_python(python),
         "paths": absolute_paths(path),
         "seeds": absolute_seeds(seeds),
+        "observers": chosen_observers(observe),
     }
     limit = parse_budget(budget) if budget is not None else Budget()
     require_library(library)  # before a folder is made for it

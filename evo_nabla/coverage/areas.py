@@ -1,4 +1,4 @@
-"""Features by source area: a C++ namespace for native code, a file for Python lines, the library for its rules."""
+"""Features by source area: a C++ namespace for native code, a file for lines, the library for its rules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .nativemap import BLOCK, FUNCTION, Named
 
 _NATIVE = (FUNCTION, BLOCK)
 LINE = "line"
+GCOV = "gcov"  # lines and branches of what was built with --coverage
 
 
 class Namer(Protocol):
@@ -36,7 +37,7 @@ def area_of(kind: str, name: str, namer: Namer) -> str:
         except ValueError:
             return name.rpartition(":")[0]
         return named.area or f"{named.library}: no namespace"
-    if kind == LINE:
+    if kind in (LINE, GCOV):
         return name.rpartition(":")[0]
     return "differentiation rules"
 

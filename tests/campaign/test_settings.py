@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evo_nabla.campaign.errors import CampaignError
-from evo_nabla.campaign.settings import CampaignSettings, new_settings, resumed_settings
+from evo_nabla.campaign.settings import CampaignSettings, chosen_observers, new_settings, resumed_settings
 
 
 def stored(**given: Any) -> dict[str, Any]:
@@ -45,3 +45,10 @@ def test_a_resumed_campaign_may_not_be_another(key: str, value: Any) -> None:
 def test_settings_that_mean_nothing_are_refused_by_name(given: dict[str, Any]) -> None:
     with pytest.raises(CampaignError, match=next(iter(given))):
         CampaignSettings(**{"library": "torch", **given})
+
+
+def test_observers_are_chosen_in_any_order_and_known_by_name() -> None:
+    assert chosen_observers(["gcov", "line", "gcov"]) == ("line", "gcov")
+    assert chosen_observers([]) is None
+    with pytest.raises(CampaignError, match="observer 'gcc': choose from line, native, gcov"):
+        chosen_observers(["gcc"])
