@@ -93,9 +93,8 @@ def open_campaign(
         _restore(store, strategy, scheduler)
         if not stored:
             store.write_settings(settings.to_json())
-        store.write_settings(
-            {BUILDS: [build._asdict() for build in builds_of(pool)], VERSIONS: [pool.workers[0].info.version]}
-        )
+        builds = _merged_builds(stored.get(BUILDS, ()), builds_of(pool), folder)
+        store.write_settings({BUILDS: [build._asdict() for build in builds], VERSIONS: [pool.workers[0].info.version]})
         yield Campaign(
             settings,
             store,
@@ -184,6 +183,21 @@ def _seen_native(store: Store | None) -> Iterator[str]:
 def builds_of(pool: Pool) -> list[Build]:
     """The shared objects whose native code is measured."""
     return [Build(module.name, module.path, module.build_id) for module in pool.workers[0].info.native]
+
+
+def _merged_builds(stored: Sequence[Mapping[str, str]], present: Sequence[Build], folder: Path) -> list[Build]:
+    """The builds that the names of the campaign's native features belong to: those stored, and new ones.
+
+    Raises CampaignError where the library was replaced by another build: its functions lie elsewhere.
+    """
+    known = {build["name"]: Build(**build) for build in stored}
+    for build in present:
+        if known.setdefault(build.name, build).build_id != build.build_id:
+            raise CampaignError(
+                f"{folder} was begun with another build of {build.name}: its native features lie elsewhere there; "
+                "use another --folder, or --fresh to start anew"
+            )
+    return list(known.values())
 
 
 def _skipped(native: NativeMap) -> list[str]:

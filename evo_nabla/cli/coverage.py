@@ -55,11 +55,15 @@ def run(
     with NativeMap() as native:
         reached = run_measured(command, library, native, lines=lines)
         measurement = _measured(reached, library, shlex.join(command))
-    if not reached.processes:
-        note(f"{library} was never imported: nothing was measured")
-    for kind, reason in reached.missing.items():
-        note(f"no {kind} coverage: {reason}")
+        measurement.missing.update(native.skipped)
     save(measurement if before is None else merge_all([before, measurement]), output)
+    if not reached.processes:
+        note(
+            f"nothing was measured: no Python process imported {library}, or none that reads PYTHONPATH and the "
+            "environment (-I, -E and -S prevent it)"
+        )
+    for kind, reason in measurement.missing.items():
+        note(f"no {kind} coverage: {reason}")
     counts = ", ".join(f"{count:,} {kind}" for kind, count in measurement.counts().items()) or "nothing"
     note(f"reached {counts}; saved in {output}")
     raise typer.Exit(reached.exit_code if reached.exit_code >= 0 else 128 - reached.exit_code)
@@ -172,7 +176,7 @@ def _measured(reached: Reached, library: str, title: str) -> Measurement:
         versions=tuple(sorted(reached.versions)),
         builds=tuple(Build(module.name, module.path, module.build_id) for module in reached.modules.values()),
         features={kind: frozenset(names) for kind, names in sorted(reached.features.items())},
-        missing=reached.missing,
+        missing=dict(reached.missing),
     )
 
 

@@ -21,6 +21,7 @@ def leaders(code: bytes, start: int) -> list[int]:
     instruction = Instruction()
     found: set[int] = set()
     decoded: set[int] = set()
+    inside: set[int] = set()  # of an instruction: a probe there would change what the instruction before does
     waiting = [start]
     while waiting:
         address = waiting.pop()
@@ -34,13 +35,14 @@ def leaders(code: bytes, start: int) -> list[int]:
             if instruction.is_invalid:
                 found.discard(address)
                 break
+            inside.update(range(address + 1, instruction.next_ip))
             address = instruction.next_ip
             flow = instruction.flow_control
             if flow not in _GOES_ON:
                 waiting += _successors(instruction)
                 break
-    # A jump into the middle of an instruction that another path decoded differently is a sign of data taken for code.
-    return sorted(address for address in found & decoded if address != start)
+    # Jumps into the middle of an instruction exist: past a lock prefix, or where data was taken for code.
+    return sorted((found & decoded) - inside - {start})
 
 
 def _successors(instruction: Instruction) -> list[int]:

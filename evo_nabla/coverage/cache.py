@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .elf import Addresses
 
 # A change of what the files mean, or of how leaders are found, begins a new folder.
-_FORMAT = "1"
+_FORMAT = "2"
 _LIMIT = 1 << 30  # bytes; no file of ours is larger
 
 Leaders = dict[int, tuple[int, ...]]  # by the function's start; the start itself is no leader

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,11 @@ from typing import Any, NamedTuple
 from .errors import MeasurementError
 
 _FORMAT = "evo_nabla coverage 1"
+_FORMS = {
+    "function": re.compile(r"[^:]+:0x[0-9a-f]{1,15}"),
+    "block": re.compile(r"[^:]+:0x[0-9a-f]{1,15}"),
+    "line": re.compile(r".+:[0-9]{1,9}", re.DOTALL),
+}
 _LARGEST = 1 << 30  # bytes, unpacked
 
 
@@ -35,7 +42,7 @@ class Measurement:
     versions: tuple[str, ...]
     builds: tuple[Build, ...]
     features: Mapping[str, frozenset[str]]
-    missing: Mapping[str, str]
+    missing: dict[str, str]
 
     def counts(self) -> dict[str, int]:
         """How many features of each kind, kinds sorted."""
@@ -86,13 +93,13 @@ def save(measurement: Measurement, path: Path) -> None:
     data = json.dumps(document, indent=0, allow_nan=False).encode("utf-8")
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
-    temporary = path.with_name(f".{path.name}.new")
     try:
+        temporary = path.with_name(f".{path.name}.new")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(data)
         temporary.replace(path)
-    except OSError as error:
-        raise MeasurementError(f"{path}: cannot be written: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise MeasurementError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 def load(path: Path) -> Measurement:
@@ -100,7 +107,7 @@ def load(path: Path) -> Measurement:
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise MeasurementError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > _LARGEST:
         raise MeasurementError(f"{path}: larger than {_LARGEST} bytes")
@@ -128,7 +135,7 @@ def _read(document: Any) -> Measurement:
         library=_text(document, "library"),
         versions=_texts(document.get("versions"), "versions"),
         builds=tuple(_build(build, f"builds[{index}]") for index, build in enumerate(builds)),
-        features={kind: frozenset(_texts(names, f"features.{kind}")) for kind, names in features.items()},
+        features={kind: frozenset(_names(kind, names)) for kind, names in features.items()},
         missing=_reasons(document.get("missing")),
     )
 
@@ -144,6 +151,16 @@ def _texts(value: Any, place: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"{place}: a list of texts expected")
     return tuple(value)
+
+
+def _names(kind: str, value: Any) -> tuple[str, ...]:
+    """The names of one kind's features, each in its form."""
+    names = _texts(value, f"features.{kind}")
+    form = _FORMS.get(kind)
+    for name in names:
+        if form is not None and not form.fullmatch(name):
+            raise ValueError(f"features.{kind}: {name!r} is no name of a {kind}")
+    return names
 
 
 def _build(document: Any, place: str) -> Build:

@@ -14,8 +14,11 @@ _REASONS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "another device or backend",
         re.compile(r"Mkldnn|Nnpack|Cudnn|Cuda|Miopen|Mps|Xpu|Hip|Flash|Efficient|Cutlass|ThnnFused|Fused(?!Dropout)"),
     ),
-    ("sparse or nested layouts", re.compile(r"Sparse|Nested|Jagged|Coalesce|Indices|Values|Csr|Csc|ToPadded|ToDense")),
-    ("copies of views, for functionalisation", re.compile(r"[Cc]opy(?!sign)|Lift|Alias")),
+    (
+        "sparse or nested layouts",
+        re.compile(r"Sparse|Nested|Jagged|Coalesce|^Indices|^Values|Csr|Csc|ToPadded|ToDense"),
+    ),
+    ("copies of views, for functionalisation", re.compile(r"_copy$|Lift|Alias")),
     ("the derivative of a derivative", re.compile(r"BackwardBackward|Backward\d*Backward")),
     ("quantisation", re.compile(r"Quant|FakeQuantize")),
 )

@@ -110,12 +110,18 @@ class _Listener:
                 self._reached.processes += 1
                 self._reached.versions.add(hello.read("version", text))
                 self._reached.missing.update(hello.read("missing", mapping(text)))
-                self._reached.modules.update({module.name: module for module in modules})
+                self._note_modules(modules)
             plan = self._planter.plan(modules) if modules else {}
             _answer(connection, [{"name": name, "file": str(place)} for name, place in plan.items()])
             for frame in frames:
                 features = Fields(frame, "reached").read("features", mapping(mapping(sequence(text))))
                 _answer(connection, self._take(modules, features))
+
+    def _note_modules(self, modules: Sequence[NativeModule]) -> None:
+        """The first build of a module that is met is the one that features are named by."""
+        for module in modules:
+            if self._reached.modules.setdefault(module.name, module).build_id != module.build_id:
+                self._reached.missing[module.name] = f"another build of it, in {module.path}, was not measured"
 
     def _take(
         self, modules: Sequence[NativeModule], features: Mapping[str, Mapping[str, Sequence[str]]]

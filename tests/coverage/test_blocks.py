@@ -34,3 +34,8 @@ def test_any_bytes_have_leaders_inside_themselves(code: bytes) -> None:
     found = leaders(code, START)
     assert found == sorted(set(found))
     assert all(START < address < START + len(code) for address in found)
+
+
+def test_a_leader_inside_an_instruction_is_none() -> None:
+    # je past the lock prefix of a lock cmpxchg: a probe on what follows the prefix would change the whole instruction.
+    assert leaders(bytes.fromhex("7401f00fb10fc3"), 0x1000) == [0x1002]

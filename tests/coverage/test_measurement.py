@@ -29,14 +29,16 @@ SMALL = Measurement(
     missing={},
 )
 
-names = st.frozensets(st.text(max_size=8), max_size=5)
+native = st.builds("libsmall.so:{:#x}".format, st.integers(0, 2**48))
+lines = st.builds("{}:{}".format, st.text(min_size=1, max_size=8), st.integers(1, 99999))
+KINDS = {"function": native, "block": native, "line": lines, "rule": st.text(max_size=8)}
 measurements = st.builds(
     Measurement,
     title=st.text(max_size=8),
     library=st.just("torch"),
     versions=st.lists(st.text(max_size=5), max_size=2).map(tuple),
     builds=st.just((BUILD,)),
-    features=st.dictionaries(st.sampled_from(["function", "block", "line", "rule"]), names, max_size=4),
+    features=st.fixed_dictionaries({}, optional={k: st.frozensets(n, max_size=5) for k, n in KINDS.items()}),
     missing=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
 )
 
@@ -90,6 +92,10 @@ def test_the_place_of_a_wrong_value_is_named(tmp_path: Path) -> None:
     document["features"]["line"] = ["a.py:1", 7]
     path.write_text(json.dumps(document))
     with pytest.raises(MeasurementError, match=r"m\.json: features\.line: a list of texts expected"):
+        load(path)
+    document["features"]["line"], document["features"]["function"] = [], ["libsmall.so:-0x1"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(MeasurementError, match=r"features\.function: 'libsmall\.so:-0x1' is no name of a function"):
         load(path)
     with pytest.raises(MeasurementError, match="cannot be read: No such file"):
         load(tmp_path / "none.json")

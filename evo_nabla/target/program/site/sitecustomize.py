@@ -30,13 +30,18 @@ class _Waiting:
 
     def __init__(self, library: str, settings: Dict[str, Any]) -> None:
         self._library, self._settings = library, settings
+        self._asking = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The library's spec, with a loader that begins to measure; None for any other name."""
-        if name != self._library:
+        if name != self._library or self._asking:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        # Programs ask for the spec to learn whether the library is there, and import it later.
+        self._asking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._asking = False
         if spec is not None and spec.loader is not None:
             _begin_after(spec.loader, self._settings)
         return spec
@@ -47,6 +52,7 @@ def _begin_after(loader: Any, settings: Dict[str, Any]) -> None:
 
     def exec_module(module: ModuleType) -> None:
         execute(module)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Waiting)]
         try:
             _load_package()
             from evo_nabla.target.program.measure import begin
