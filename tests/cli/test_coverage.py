@@ -93,6 +93,13 @@ def test_exports_and_the_page(measured: Path, run: Run) -> None:
     assert "http" not in page
 
 
+def test_a_program_that_traces_itself_is_left_its_tracer(measured: Path, run: Run) -> None:
+    program = "import sys; own = lambda *_: None; sys.settrace(own); import torch; assert sys.gettrace() is own"
+    done = run("coverage", "run", "-o", "own.json", "--", sys.executable, "-c", program, folder=measured)
+    assert done.returncode == exits.OK, done.stderr
+    assert "no line coverage: the program traces itself" in done.stderr
+
+
 def test_bad_input_is_one_line(measured: Path, run: Run) -> None:
     (measured / "bad.json").write_text("{")
     for arguments, problem in (

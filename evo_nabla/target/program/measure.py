@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Dict, List, Optional
 
 from evo_nabla.target.frames import Channel, raise_descriptor
+from evo_nabla.target.observers.core import VARIABLE
 from evo_nabla.target.observers.line import LineTables
 from evo_nabla.target.observers.native import NativeObserver
 
@@ -56,20 +57,30 @@ class _Measurement:
         self._native: Optional[NativeObserver] = None
         self._lines: Optional[LineTables] = None
         folders = [str(Path(str(library.__file__)).resolve().parent)]
-        # Probes first: tracing would see this module's own work otherwise.
         try:
             self._native = NativeObserver(folders, [])
         except ImportError as error:
             self._missing["native"] = f"{error}"
-        self._connect()
         if settings["lines"]:
-            try:
-                self._lines = LineTables(folders, [])
-            except ImportError as error:
-                self._missing["line"] = f"{error}"
+            self._trace(folders)
+        self._connect()
         if self._native is not None:
             self._native.enter(MODE)
             self._resume()
+
+    def _trace(self, folders: List[str]) -> None:
+        """Begin to trace lines, unless the program does so itself: there is one tracer to a thread."""
+        if sys.gettrace() is not None:
+            self._missing["line"] = "the program traces itself"
+            return
+        core = os.environ.get(VARIABLE)
+        try:
+            self._lines = LineTables(folders, [])
+        except ImportError as error:
+            self._missing["line"] = f"{error}"
+        finally:
+            if core is None:  # the program's own affair, and its children's
+                os.environ.pop(VARIABLE, None)
 
     def go_on(self) -> None:
         """Ask twenty times a second from now on."""
