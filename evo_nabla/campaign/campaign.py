@@ -27,6 +27,8 @@ STORE_NAME = "campaign.sqlite"
 # The store's setting that says which builds of shared objects the names of native features belong to.
 BUILDS = "builds"
 VERSIONS = "versions"
+# And the folder that the names of Python's files are relative to.
+ROOT = "root"
 # The store's keys of what the strategy and the scheduler keep of each API.
 STRATEGY_STATE = "strategy.api."
 SCHEDULER_STATE = "scheduler.api."

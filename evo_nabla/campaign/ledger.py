@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from evo_nabla.call import canonical_text
 from evo_nabla.corpus.store import ApiTally, FindingSummary, FirstReach, Generation, KeptCall, Store
-from evo_nabla.coverage.nativemap import BLOCK, FUNCTION
+from evo_nabla.coverage.nativemap import NATIVE
 from evo_nabla.coverage.weights import weight_of
 from evo_nabla.evolution.feedback import Evaluated, Feedback, Offspring
 from evo_nabla.executor.report import Report
@@ -24,7 +24,6 @@ NEVER_KEPT = frozenset({"crashed", "hung", "denied", "invalid"})
 
 # The mode of what the oracle itself reaches in the library: making tensors, reading values.
 HARNESS = "harness"
-NATIVE = (FUNCTION, BLOCK)
 
 MAX_REASON = 40
 _DETAIL = re.compile(r"[\d:;,('\"\[]")

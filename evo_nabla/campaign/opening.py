@@ -17,7 +17,7 @@ from evo_nabla.corpus.existing import require_ours
 from evo_nabla.corpus.seeds import bundled_path, bundled_seeds, user_seeds
 from evo_nabla.corpus.store import SCHEMA_VERSION, Store, sqlite_url
 from evo_nabla.coverage.measurement import Build
-from evo_nabla.coverage.nativemap import BLOCK, FUNCTION, NativeMap
+from evo_nabla.coverage.nativemap import NATIVE, NativeMap
 from evo_nabla.evolution.feedback import Strategy
 from evo_nabla.evolution.randomness import restore_random_state
 from evo_nabla.evolution.scheduler import Scheduler
@@ -27,7 +27,7 @@ from evo_nabla.executor import Pool, WorkerAnswerError, WorkerSettings
 from evo_nabla.findings import Versions
 
 from .budget import Budget
-from .campaign import BUILDS, SCHEDULER_STATE, STORE_NAME, STRATEGY_STATE, VERSIONS, Campaign
+from .campaign import BUILDS, ROOT, SCHEDULER_STATE, STORE_NAME, STRATEGY_STATE, VERSIONS, Campaign
 from .desk import Desk
 from .errors import CampaignError
 from .lock import LOCK_NAME, CampaignLock
@@ -94,7 +94,9 @@ def open_campaign(
         if not stored:
             store.write_settings(settings.to_json())
         builds = _merged_builds(stored.get(BUILDS, ()), builds_of(pool), folder)
-        store.write_settings({BUILDS: [build._asdict() for build in builds], VERSIONS: [pool.workers[0].info.version]})
+        info = pool.workers[0].info
+        root = str(Path(info.packages[0]).parent) if info.packages else ""
+        store.write_settings({BUILDS: [build._asdict() for build in builds], VERSIONS: [info.version], ROOT: root})
         yield Campaign(
             settings,
             store,
@@ -176,7 +178,7 @@ def _target_name(pool: Pool) -> str:
 def _seen_native(store: Store | None) -> Iterator[str]:
     """The names of native code that the campaign has reached in earlier sessions."""
     seen = {} if store is None else store.features()
-    for kind in (FUNCTION, BLOCK):
+    for kind in NATIVE:
         yield from seen.get(kind, ())
 
 

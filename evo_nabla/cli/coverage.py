@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,19 +12,20 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from evo_nabla.campaign.campaign import BUILDS, STORE_NAME, VERSIONS
+from evo_nabla.campaign.campaign import BUILDS, ROOT, STORE_NAME, VERSIONS
 from evo_nabla.campaign.errors import CampaignError
 from evo_nabla.campaign.settings import LIBRARIES, require_library
 from evo_nabla.corpus.store import Store
 from evo_nabla.coverage import datafile, lcov
 from evo_nabla.coverage.areas import Row, by_area
+from evo_nabla.coverage.errors import MeasurementError
 from evo_nabla.coverage.measurement import Build, Measurement, load, merge_all, save
 from evo_nabla.coverage.nativemap import FUNCTION, RULE, NativeMap
 from evo_nabla.coverage.unreached import by_reason
 from evo_nabla.executor.program import Reached, run_measured
 from evo_nabla.report.coverage_page import Denominators, coverage_page
 
-from .options import JsonOption, campaign_folder, open_campaign_store
+from .options import JsonOption, LibraryOption, campaign_folder, open_campaign_store
 from .output import console, note, print_json
 
 app = typer.Typer(no_args_is_help=True, help="What was reached inside the library: measure, report, compare, export.")
@@ -34,7 +35,6 @@ DEFAULT_FILE = Path("coverage.json.gz")
 MeasuredArgument = Annotated[
     str, typer.Argument(metavar="MEASURED", help="A file that `coverage run` saved, a campaign's folder or a library.")
 ]
-LibraryOption = Annotated[str, typer.Option("--library", help=f"One of: {', '.join(LIBRARIES)}.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to save it.")]
 
 
@@ -52,6 +52,8 @@ def run(
     """
     require_library(library)
     before = load(output) if append and output.exists() else None
+    if before is not None and before.library != library:
+        raise MeasurementError(f"{output} measured {before.library}: {library} cannot be added to it")
     with NativeMap() as native:
         reached = run_measured(command, library, native, lines=lines)
         measurement = _measured(reached, library, shlex.join(command))
@@ -64,6 +66,10 @@ def run(
         )
     for kind, reason in measurement.missing.items():
         note(f"no {kind} coverage: {reason}")
+    if -reached.exit_code in (signal.SIGTRAP, signal.SIGILL):
+        note(
+            "ended by a probe, it seems: a thread that blocks SIGTRAP dies of one; what was reached until then is kept"
+        )
     counts = ", ".join(f"{count:,} {kind}" for kind, count in measurement.counts().items()) or "nothing"
     note(f"reached {counts}; saved in {output}")
     raise typer.Exit(reached.exit_code if reached.exit_code >= 0 else 128 - reached.exit_code)
@@ -112,6 +118,7 @@ def html(measured: MeasuredArgument, output: OutputOption = Path("coverage.html"
     measurement = _load(measured)
     with _named(measurement) as native:
         page = coverage_page(measurement, by_area(measurement.features, native), _denominators(native))
+    output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page, encoding="utf-8")
     note(f"written to {output}")
 
@@ -162,7 +169,7 @@ def export(
             count = lcov.write(measurement, native, stream)
         note(f"{count:,} functions in {lcov_file}")
     if data_file is not None:
-        count = datafile.write(measurement, _package_root(measurement), data_file)
+        count = datafile.write(measurement, data_file)
         note(f"{count:,} lines in {data_file}; report with: coverage report --data-file {data_file}")
     if json_file is not None:
         save(measurement, json_file)
@@ -177,6 +184,7 @@ def _measured(reached: Reached, library: str, title: str) -> Measurement:
         builds=tuple(Build(module.name, module.path, module.build_id) for module in reached.modules.values()),
         features={kind: frozenset(names) for kind, names in sorted(reached.features.items())},
         missing=dict(reached.missing),
+        root=reached.root,
     )
 
 
@@ -198,6 +206,7 @@ def _campaign(store: Store, folder: Path) -> Measurement:
         builds=tuple(Build(**build) for build in settings.get(BUILDS, ())),
         features={kind: frozenset(names) for kind, names in sorted(store.features().items())},
         missing={},
+        root=settings.get(ROOT, ""),
     )
 
 
@@ -215,16 +224,6 @@ def _denominators(native: NativeMap) -> Denominators:
     rules = native.rules()
     functions = sum(total.all_functions for total in native.totals().values())
     return Denominators({FUNCTION: functions, RULE: len(rules)}, rules)
-
-
-def _package_root(measurement: Measurement) -> Path:
-    """The folder that holds the library's package: where its shared objects lie below."""
-    for build in measurement.builds:
-        path = Path(build.path)
-        for parent in path.parents:
-            if parent.name == measurement.library:
-                return parent.parent
-    return Path(sys.prefix)
 
 
 def _print_areas(areas: list[Row], limit: int) -> None:

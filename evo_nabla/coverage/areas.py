@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from .nativemap import BLOCK, FUNCTION, Named
+from .nativemap import NATIVE, Named
 
-_NATIVE = (FUNCTION, BLOCK)
 LINE = "line"
 GCOV = "gcov"  # lines and branches of what was built with --coverage
 
@@ -31,7 +30,7 @@ class Row(NamedTuple):
 
 def area_of(kind: str, name: str, namer: Namer) -> str:
     """Where a feature belongs."""
-    if kind in _NATIVE:
+    if kind in NATIVE:
         try:
             named = namer.describe(name)
         except ValueError:

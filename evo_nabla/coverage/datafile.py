@@ -11,15 +11,14 @@ from .errors import MeasurementError
 from .measurement import Measurement
 
 
-def write(measurement: Measurement, root: Path, path: Path) -> int:
-    """Write the lines that were reached to a `.coverage` file at `path`; how many. `root` is the folder that holds the
-    library's package, which coverage.py needs to find the source. Raises MeasurementError."""
+def write(measurement: Measurement, path: Path) -> int:
+    """Write the lines that were reached to a `.coverage` file at `path`; how many. Raises MeasurementError."""
     lines: dict[str, list[int]] = {}
     for name in measurement.features.get(LINE, ()):
         file, _, number = name.rpartition(":")
         if not number.isdecimal():
             raise MeasurementError(f"{name!r} is no line of Python")
-        lines.setdefault(str(root / file), []).append(int(number))
+        lines.setdefault(str(Path(measurement.root) / file), []).append(int(number))
     try:
         path.unlink(missing_ok=True)
         data = coverage.CoverageData(basename=str(path))

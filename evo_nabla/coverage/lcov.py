@@ -7,6 +7,7 @@ tracefile format in geninfo(1).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple, TextIO
 
@@ -25,8 +26,8 @@ def write(measurement: Measurement, namer: Namer, stream: TextIO) -> int:
     """Write the functions that were reached; how many."""
     functions = sorted(_functions(measurement, namer))
     stream.write("TN:\n")
-    for source in dict.fromkeys(function.source for function in functions):
-        own = [function for function in functions if function.source == source]
+    for source, group in itertools.groupby(functions, lambda function: function.source):
+        own = list(group)
         stream.write(f"SF:{source}\n")
         stream.writelines(f"FN:{function.address},{function.name}\n" for function in own)
         stream.writelines(f"FNDA:1,{function.name}\n" for function in own)

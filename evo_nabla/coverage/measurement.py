@@ -34,7 +34,8 @@ class Build(NamedTuple):
 class Measurement:
     """The features that a run of `title` (a command, a campaign) reached in a library.
 
-    `missing` says of kinds that could not be measured why.
+    `missing` says of kinds that could not be measured why; `root` is the folder that the names of Python's files are
+    relative to.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Measurement:
     builds: tuple[Build, ...]
     features: Mapping[str, frozenset[str]]
     missing: dict[str, str]
+    root: str
 
     def counts(self) -> dict[str, int]:
         """How many features of each kind, kinds sorted."""
@@ -65,6 +67,7 @@ class Measurement:
             builds=tuple(sorted({*self.builds, *other.builds})),
             features={kind: self.features.get(kind, empty) | other.features.get(kind, empty) for kind in sorted(kinds)},
             missing={**self.missing, **other.missing},
+            root=self.root or other.root,
         )
 
     def _same_builds(self, other: Measurement) -> None:
@@ -89,6 +92,7 @@ def save(measurement: Measurement, path: Path) -> None:
         "builds": [build._asdict() for build in measurement.builds],
         "features": {kind: sorted(names) for kind, names in sorted(measurement.features.items())},
         "missing": dict(measurement.missing),
+        "root": measurement.root,
     }
     data = json.dumps(document, indent=0, allow_nan=False).encode("utf-8")
     if path.suffix == ".gz":
@@ -137,6 +141,7 @@ def _read(document: Any) -> Measurement:
         builds=tuple(_build(build, f"builds[{index}]") for index, build in enumerate(builds)),
         features={kind: frozenset(_names(kind, names)) for kind, names in features.items()},
         missing=_reasons(document.get("missing")),
+        root=_text(document, "root"),
     )
 
 

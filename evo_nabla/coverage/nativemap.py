@@ -26,6 +26,7 @@ from .names import SymbolNames, area, demangle
 from .rules import rules_of
 
 FUNCTION, BLOCK, RULE = "function", "block", "rule"
+NATIVE = (FUNCTION, BLOCK)
 
 Features = dict[str, dict[str, list[str]]]  # by kind and by the mode that reached them
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,16 +101,6 @@ class Plants:
             return Fields(answer, "planted").read("count", integer)
         except ValueError as error:
             raise WorkerGarbledError(f"{error}") from None
-
-    def hits(self, report: Report) -> dict[str, list[int]]:
-        """Where a report's hits are, by module; what cannot be one is left out."""
-        found: dict[str, list[int]] = {}
-        for hits in report.features.get(_HITS, {}).values():
-            for hit in hits:
-                index, _, address = hit.partition(":")
-                with contextlib.suppress(ValueError, IndexError):
-                    found.setdefault(self._modules[int(index)].name, []).append(int(address, 16))
-        return found
 
     def translate(self, report: Report) -> tuple[Report, Mapping[str, Sequence[int]]]:
         """The report with features instead of hits, and where to plant on their account."""

@@ -28,12 +28,14 @@ _CHUNK = 1 << 20
 @dataclass
 class Reached:
     """What a command and its children reached: feature names by kind, the library's versions, its shared objects,
-    what could not be measured and why, and how many processes spoke."""
+    what could not be measured and why, the folder that holds the library's package (of the first process that spoke),
+    and how many processes spoke."""
 
     features: dict[str, set[str]] = field(default_factory=dict)
     versions: set[str] = field(default_factory=set)
     modules: dict[str, NativeModule] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    root: str = ""
     processes: int = 0
     exit_code: int = 0
 
@@ -110,6 +112,7 @@ class _Listener:
                 self._reached.processes += 1
                 self._reached.versions.add(hello.read("version", text))
                 self._reached.missing.update(hello.read("missing", mapping(text)))
+                self._reached.root = self._reached.root or hello.read("root", text)
                 self._note_modules(modules)
             plan = self._planter.plan(modules) if modules else {}
             _answer(connection, [{"name": name, "file": str(place)} for name, place in plan.items()])

@@ -88,9 +88,10 @@ class _RetiredError(Exception):
 
 
 class _Reach(NamedTuple):
-    """Native code that a call was the first to reach in its process, and where to plant on its account, by module."""
+    """The names of native code that a call was the first to reach in its process, and where to plant on its account,
+    by module."""
 
-    hits: Mapping[str, Sequence[int]]
+    names: frozenset[str]
     offsets: Mapping[str, Sequence[int]]
 
 
@@ -126,16 +127,16 @@ class Worker:
         """
         reports: list[Report] = []
         while len(reports) < len(calls):
-            begun = len(reports)
+            begun, process = len(reports), self._process
             ended = self._extend(reports, calls, thorough)
             # The hits first: a process that starts anew plants according to what has been seen.
             news = {index: self._translate(reports, index) for index in range(begun, len(reports))}
             if ended is not None:
                 # A worker that dies after its last report has wronged nobody.
                 self._replace(ended, reports, calls[len(reports)] if len(reports) < len(calls) else None, thorough)
-            fresh = {index: reach for index, reach in news.items() if reach.hits}
+            fresh = {index: reach for index, reach in news.items() if reach.names}
             if fresh:
-                self._observe_again(reports, fresh, calls, thorough, alive=ended is None)
+                self._observe_again(reports, fresh, calls, thorough, process)
         return reports
 
     def run_apart(self, calls: Sequence[Call], *, thorough: bool = False) -> list[Report]:
@@ -241,45 +242,51 @@ class Worker:
             self._restart()
 
     def _translate(self, reports: list[Report], index: int) -> _Reach:
-        """Put features in the place of a report's hits; where they are, and where to plant on their account."""
+        """Put features in the place of a report's hits; which they are, and where to plant on their account."""
         if self._plants is None:
-            return _Reach({}, {})
-        hits = self._plants.hits(reports[index])
+            return _Reach(frozenset(), {})
         reports[index], offsets = self._plants.translate(reports[index])
-        return _Reach(hits, offsets)
+        return _Reach(native_names(reports[index]), offsets)
 
     def _observe_again(
-        self, reports: list[Report], fresh: Mapping[int, _Reach], calls: Sequence[Call], thorough: bool, alive: bool
+        self,
+        reports: list[Report],
+        fresh: Mapping[int, _Reach],
+        calls: Sequence[Call],
+        thorough: bool,
+        process: Process,
     ) -> None:
-        """Run calls that reached something new once more (`fresh`: what, by the call's index), with the blocks of new
-        functions planted, so that those they reach are known to be their own, and with their hits armed again: what is
-        not hit then is unstable, and not looked at any more. `alive` says that the hits are this process's. All else of
-        the second report is forgotten, unless it tells of a crash."""
+        """Run calls that reached something new in a process once more (`fresh`: what, by the call's index), with the
+        blocks of new functions planted, so that those they reach are known to be their own, and with their hits armed
+        again: what is not hit then is unstable, and not looked at any more. A process that has taken that one's place
+        was never hit there, and tells nothing of it. All else of the second report is forgotten, unless it tells of a
+        crash."""
         self.plant(merged(reach.offsets for reach in fresh.values()))
-        if alive:
-            self._with_plants(lambda plants: plants.rearm(merged(reach.hits for reach in fresh.values())))
+        if self._process is process:
+            hit = frozenset[str]().union(*(reach.names for reach in fresh.values()))
+            self._with_plants(lambda plants: plants.rearm(places_of(hit)))
         waiting = list(fresh)
         further = []
+        unstable: set[str] = set()
         while waiting:
             again: list[Report] = []
+            armed = self._process is process
             ended = self._extend(again, [calls[index] for index in waiting], thorough)
             for position, index in enumerate(waiting[: len(again)]):
-                further.append(self._translate(again, position).offsets)
-                if alive:
-                    missed = native_names(reports[index]) - native_names(again[position])
-                    reports[index] = replace(reports[index], unstable=missed)
-                reports[index] = with_features(reports[index], again[position].features)
+                reach = self._translate(again, position)
+                further.append(reach.offsets)
+                missed = fresh[index].names - reach.names if armed else frozenset[str]()
+                unstable |= missed
+                reports[index] = with_features(replace(reports[index], unstable=missed), again[position].features)
             lost: list[Report] = []
             if ended is not None:
-                alive = False
                 blamed = waiting[len(again)] if len(again) < len(waiting) else None
                 self._replace(ended, lost, None if blamed is None else calls[blamed], thorough)
                 if blamed is not None and lost and lost[0].verdict == "finding":
                     reports[blamed] = replace(lost[0], features=reports[blamed].features)
             waiting = waiting[len(again) + len(lost) :]
         self.plant(merged(further))
-        if alive:
-            unstable = frozenset(name for index in fresh for name in reports[index].unstable)
+        if self._process is process:
             self._with_plants(lambda plants: plants.remove(places_of(unstable)))
 
     def _with_plants(self, act: Callable[[Plants], object]) -> None:

@@ -12,7 +12,7 @@ _ASK = 0xFFFFFFFF
 _NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE of personality(2)
 
 
-def _load_package() -> None:
+def load_package() -> None:
     """Import the `evo_nabla` package that this file belongs to.
 
     Putting its parent folder on sys.path would do it too, but would put the driver's site-packages (another
@@ -47,7 +47,7 @@ def main() -> int:
     _steady_addresses()
     sys.path[:] = [entry for entry in sys.path if entry != str(Path(__file__).resolve().parent)]
     commands, reports, page = (int(argument) for argument in sys.argv[1:4])
-    _load_package()
+    load_package()
     from evo_nabla.target.loop import serve
 
     return serve(commands, reports, page)

@@ -27,6 +27,7 @@ SMALL = Measurement(
     builds=(BUILD,),
     features={"function": frozenset({"libsmall.so:0x10"}), "line": frozenset({"torch/a.py:3", "torch/a.py:4"})},
     missing={},
+    root="/somewhere",
 )
 
 native = st.builds("libsmall.so:{:#x}".format, st.integers(0, 2**48))
@@ -40,6 +41,7 @@ measurements = st.builds(
     builds=st.just((BUILD,)),
     features=st.fixed_dictionaries({}, optional={k: st.frozensets(n, max_size=5) for k, n in KINDS.items()}),
     missing=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
+    root=st.text(max_size=5),
 )
 
 
@@ -139,7 +141,7 @@ def test_lcov_names_every_function_in_its_area() -> None:
 def test_coverage_py_reads_its_own_format(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "a.py").write_text("x = 1\ny = 2\nz = 3\nw = 4\n")
-    assert datafile.write(SMALL, tmp_path, tmp_path / "data") == 2
+    assert datafile.write(replace(SMALL, root=str(tmp_path)), tmp_path / "data") == 2
     report = io.StringIO()
     measured = coverage.Coverage(data_file=str(tmp_path / "data"), config_file=False)
     measured.load()

@@ -85,7 +85,7 @@ def _seeds_reach(library: str, apis: list[str], path: Path) -> Seen:
                         features.setdefault(kind, set()).add(name)
             version = worker.info.version
         frozen = {kind: frozenset(names) for kind, names in features.items()}
-        save(Measurement("seeds", library, (version,), (), frozen, {}), path)
+        save(Measurement("seeds", library, (version,), (), frozen, {}, ""), path)
     return dict(load(path).features)
 
 

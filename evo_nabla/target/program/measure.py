@@ -56,7 +56,8 @@ class _Measurement:
         self._missing: Dict[str, str] = {}
         self._native: Optional[NativeObserver] = None
         self._lines: Optional[LineTables] = None
-        folders = [str(Path(str(library.__file__)).resolve().parent)]
+        package = Path(str(library.__file__)).resolve().parent
+        folders, self._root = [str(package)], str(package.parent)
         try:
             self._native = NativeObserver(folders, [])
         except ImportError as error:
@@ -130,6 +131,7 @@ class _Measurement:
                 "version": self._version,
                 "python": platform.python_version(),
                 "missing": self._missing,
+                "root": self._root,
                 "native": native,
             }
         )

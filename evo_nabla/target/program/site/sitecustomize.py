@@ -8,10 +8,13 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict
+
+_ENTRY = str(Path(__file__).resolve().parents[2] / "main.py")  # of a worker, which is loaded by path as well
 
 
 def _run_the_real_one() -> None:
@@ -54,7 +57,8 @@ def _begin_after(loader: Any, settings: Dict[str, Any]) -> None:
         execute(module)
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Waiting)]
         try:
-            _load_package()
+            if "evo_nabla" not in sys.modules:
+                runpy.run_path(_ENTRY)["load_package"]()
             from evo_nabla.target.program.measure import begin
 
             begin(module, settings)
@@ -62,21 +66,6 @@ def _begin_after(loader: Any, settings: Dict[str, Any]) -> None:
             print(f"evo-nabla: not measured: {type(error).__name__}: {error}", file=sys.stderr)
 
     loader.exec_module = exec_module
-
-
-def _load_package() -> None:
-    """Make the `evo_nabla` that this file belongs to importable, wherever it is installed."""
-    if "evo_nabla" in sys.modules:
-        return
-    folder = Path(__file__).resolve().parents[3]
-    spec = importlib.util.spec_from_file_location(
-        "evo_nabla", str(folder / "__init__.py"), submodule_search_locations=[str(folder)]
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load the package in {folder}")
-    package = importlib.util.module_from_spec(spec)
-    sys.modules["evo_nabla"] = package
-    spec.loader.exec_module(package)
 
 
 _text = os.environ.get("EVO_NABLA_MEASURE")
